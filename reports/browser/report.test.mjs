@@ -328,6 +328,7 @@ describe('hostile words', () => {
     for (const viewport of Object.values(sizes)) {
       const { page, close } = await open(file, { viewport });
       await page.locator('#rows > details > summary').first().click();
+      await page.locator('.aligned').waitFor();
       const inside = page.locator('#rows .inside').first();
       const shown = (await inside.innerText()).replace(/\s+/g, ' ');
       assert.ok(shown.split(plain).length > 4, shown.slice(0, 2000));
