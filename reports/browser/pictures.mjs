@@ -6,16 +6,16 @@ import { join, resolve } from 'node:path';
 import { address, folder, launch, page as made } from './browser.mjs';
 
 const target = resolve(process.argv[2] ?? 'docs/pictures');
-const first = made('quickstart', 'quickstart');
+const first = made('first', 'quickstart');
 const full = made('full', 'quickstart', '--guardrails', 'full', '--format', 'fusion-xml');
 const browser = await launch();
 for (const [colorScheme, suffix] of [['light', ''], ['dark', '-dark']]) {
-  const page = await browser.newPage({ viewport: { width: 1040, height: 720 }, colorScheme });
+  const page = await browser.newPage({ viewport: { width: 1040, height: 860 }, colorScheme });
   const path = (name) => join(target, `${name}${suffix}.png`);
   await page.goto(address(first));
   await page.screenshot({ path: path('report') });
-  await page.locator('#moment ~ .pair').first().screenshot({ path: path('transcripts') });
   await page.goto(address(full));
+  await page.locator('#moment ~ .pair').first().screenshot({ path: path('transcripts') });
   const effects = page.locator('figure', { has: page.locator('figcaption:text-is("scripted:typical fusion-xml")') });
   await effects.locator('.plots').screenshot({ path: path('effects') });
   await page.close();

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use healbench_protocol::{AgentKind, ErrorClass};
-use healbench_reports::{Ablation, AgentReport, Effect, LAST_CALL_NUMBER, MatrixColumn, Metric, ReportRow};
+use healbench_reports::{
+    Ablation, AgentReport, Effect, LAST_CALL_NUMBER, MatrixColumn, Metric, ReportRow, agents_by_information,
+};
 
 use crate::numbers::{
     self, Column, amount_effect, condition, count, join_nonempty, known, page_columns, points_effect, row_label,
@@ -120,7 +122,13 @@ fn alone(agent: &AgentReport, row: &ReportRow) -> String {
 #[test]
 fn the_effects_of_a_page_are_those_of_the_report() {
     for sample in SAMPLES.iter() {
-        let mut ablations = sample.report.ablation.iter().peekable();
+        // The most informative agents come first.
+        let agents = agents_by_information(&sample.report);
+        let title =
+            |ablation: &&Ablation| agents.iter().position(|agent| sample.report.agents[*agent].title == ablation.title);
+        let mut ablations: Vec<&Ablation> = sample.report.ablation.iter().collect();
+        ablations.sort_by_key(title);
+        let mut ablations = ablations.into_iter().peekable();
         read(&sample.page(), |page| {
             let figures: Vec<_> = all(page.root(), "figure")
                 .filter(|figure| all(*figure, "th").any(|head| text(head) == "effect of"))

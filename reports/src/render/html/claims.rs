@@ -14,7 +14,7 @@ pub(super) fn claims(claims: &[ClaimReport]) -> Markup {
         h2 #claims { "Claims" }
         p.note { (NOTE) }
         @for report in claims {
-            div.scroll tabindex="0" role="region" aria-label="A claim" {
+            div.scroll tabindex="0" role="region" aria-label={ "Claim: " (visible(&report.scenario)) ", " (visible(&report.claim.says)) } {
                 table {
                     caption { b { (visible(&report.scenario)) } ": " (visible(&report.claim.says)) " — " (measure_title(report.claim.measure)) }
                     thead { tr {

@@ -299,7 +299,7 @@ fn call_timeline(report: &Report) -> Result<Markup, ChartError> {
                     figure {
                         figcaption { (text(&agent.title)) }
                         (chart)
-                        (calls_table(report, rows))
+                        (calls_table(report, &agent.title, rows))
                     }
                 }
             }
@@ -354,11 +354,11 @@ fn describe_calls(row: &ReportRow) -> String {
     words.collect::<Vec<_>>().join("; ")
 }
 
-fn calls_table(report: &Report, rows: &[&ReportRow]) -> Markup {
+fn calls_table(report: &Report, agent: &str, rows: &[&ReportRow]) -> Markup {
     html! {
         details {
             summary { "The numbers" }
-            div.scroll tabindex="0" role="region" aria-label="Calls by their number" {
+            div.scroll tabindex="0" role="region" aria-label={ "Calls of " (text(agent)) " by their number" } {
                 table {
                     thead { tr {
                         th.text scope="col" { "condition" }
