@@ -110,7 +110,7 @@ pub(crate) enum Command {
     Slurm(SlurmArgs),
     /// Print the report of a run.
     Report(ReportArgs),
-    /// Compare two runs, or the conditions, formats or agents of one, the conclusion first. Exits with 4 if nothing can be compared.
+    /// Compare two runs, or the conditions, formats or agents of one. Exits with 4 if nothing can be compared.
     Compare(CompareArgs),
     /// Serve the runs of a folder to browsers on this machine.
     View(ViewArgs),

@@ -126,8 +126,8 @@ fn paths_without_scenarios_are_errors() {
     assert!(matches!(error, LoadError::Empty { .. }), "{error}");
 
     let error = load_suite(&["quickstrat".into()]).unwrap_err();
-    assert_eq!(error.to_string(), "no file, folder or built-in suite `quickstrat`");
-    assert_eq!(error.help().unwrap(), "did you mean the built-in suite `quickstart`?");
+    assert_eq!(error.to_string(), "no file, folder, built-in suite or built-in scenario `quickstrat`");
+    assert_eq!(error.help().unwrap(), "did you mean the built-in `quickstart`?");
 
     let other = folder.path().join("notes.txt");
     std::fs::write(&other, "hello").unwrap();
