@@ -1,6 +1,8 @@
 //! The answer of a run as sentences, the same in every output.
 
-use super::number::{count, percent, percent_interval, pluralize, points, points_interval, rate_amount, rate_percent};
+use super::number::{
+    count, p_value, percent, percent_interval, pluralize, points, points_interval, rate_amount, rate_percent,
+};
 use super::plain_text;
 use crate::rate::Rate;
 use crate::summary::{
@@ -86,15 +88,24 @@ fn name(result: &ConditionResult) -> String {
 
 /// `+7 [-11, 28]`.
 fn estimate(gain: &Gain) -> String {
-    let difference = gain.difference.map_or(super::number::UNKNOWN.to_owned(), points);
-    gain.interval.map_or(difference.clone(), |interval| format!("{difference} {}", points_interval(interval)))
+    with_interval(gain, "")
 }
 
 /// `+7 points [-11, 28]`.
 fn estimate_in_points(gain: &Gain) -> String {
+    with_interval(gain, " points")
+}
+
+/// Where only the adjustment for several comparisons says that a difference is unclear, its p-value is added.
+fn with_interval(gain: &Gain, unit: &str) -> String {
     let difference = gain.difference.map_or(super::number::UNKNOWN.to_owned(), points);
     let interval = gain.interval.map(|interval| format!(" {}", points_interval(interval))).unwrap_or_default();
-    format!("{difference} points{interval}")
+    let excludes_zero = gain.interval.is_some_and(|interval| interval.lower > 0.0 || interval.upper < 0.0);
+    let adjusted = match gain.verdict {
+        Verdict::Unclear if excludes_zero => format!(", adjusted p {}", p_value(gain.p_adjusted)),
+        _ => String::new(),
+    };
+    format!("{difference}{unit}{interval}{adjusted}")
 }
 
 /// `a`, `a and b`, `a, b and 3 more`.
@@ -202,14 +213,21 @@ fn choice_text(choice: &Choice) -> String {
         let rates = || choice.others.iter().map(|other| other.result.success.rate).chain([choice.choice.success.rate]);
         let (low, high) = (rates().flatten().fold(1.0, f64::min), rates().flatten().fold(0.0, f64::max));
         let range = if low < high { format!(" ({} to {})", percent(low), percent(high)) } else { String::new() };
-        return format!("No {} stands out{range}; the cheapest is {chosen}{}", choice.noun, would_differ(choice));
+        let lowest = lowest_unclear(choice);
+        let cheapest = if lowest.is_some() { "cheapest within 5 points of the best" } else { "cheapest" };
+        let more = lowest.map(|(other, gain)| would_tell_apart(choice, other, &gain)).unwrap_or_default();
+        return format!("No {} stands out{range}; the {cheapest} is {chosen}{more}", choice.noun);
     }
     let mut parts = vec![format!("Use {chosen}")];
-    let names: Vec<String> = as_good.iter().map(|other| name(&other.result)).collect();
-    match names.len() {
-        0 => {}
-        1 => parts.push(format!("{} is as good", list(&names))),
-        _ => parts.push(format!("{} are as good", list(&names))),
+    // The gain of the best one over the chosen one is that of the chosen one, the other way around.
+    let is_same = |other: &&Alternative| other.gain.or(choice.gain).is_some_and(|gain| gain.verdict == Verdict::Same);
+    let (same, unclear): (Vec<&Alternative>, Vec<&Alternative>) = as_good.iter().partition(|other| is_same(other));
+    for (others, one, several) in [(same, "is", "are"), (unclear, "may be", "may be")] {
+        let names: Vec<String> = others.iter().map(|other| name(&other.result)).collect();
+        if !names.is_empty() {
+            let verb = if names.len() == 1 { one } else { several };
+            parts.push(format!("{} {verb} as good", list(&names)));
+        }
     }
     // Gains are over the one with the most successes, which need not be the cheapest that is as good.
     let best = choice.others.iter().find(|other| other.gain.is_none());
@@ -223,18 +241,22 @@ fn choice_text(choice: &Choice) -> String {
     if shown < worse.len() {
         parts.push(format!("{} more are worse", count((worse.len() - shown) as u64)));
     }
-    parts.join("; ") + &would_differ(choice)
+    parts.join("; ")
 }
 
-/// `; 40 more scenarios would tell it from fusion`, if the condition that was chosen has fewer successes than the best one by more than what
-/// counts as equal.
-fn would_differ(choice: &Choice) -> String {
-    let best = choice.others.iter().find(|other| other.gain.is_none());
-    let lacks = |gain: &Gain| gain.difference.is_some_and(|difference| difference < -EQUIVALENCE);
-    let more = choice.gain.as_ref().filter(|gain| lacks(gain)).map(would_tell).unwrap_or_default();
-    match best {
-        Some(best) if !more.is_empty() => format!("{more} it from {}", name(&best.result)),
-        _ => String::new(),
+/// Returns the condition with the fewest successes, if it is below the best one by more than what counts as equal and that is not clear.
+fn lowest_unclear(choice: &Choice) -> Option<(&Alternative, Gain)> {
+    let below = choice.others.iter().filter_map(|other| other.gain.map(|gain| (other, gain)));
+    let far = below.filter(|(_, gain)| gain.difference.is_some_and(|difference| difference < -EQUIVALENCE));
+    far.rev().find(|(_, gain)| gain.verdict != Verdict::Clear)
+}
+
+/// `; 40 more scenarios would tell bare from fusion`; empty if their number is unknown.
+fn would_tell_apart(choice: &Choice, other: &Alternative, gain: &Gain) -> String {
+    let best = choice.others.iter().find(|other| other.gain.is_none()).map_or(&choice.choice, |best| &best.result);
+    match would_tell(gain) {
+        more if more.is_empty() => more,
+        more => format!("{more} {} from {}", name(&other.result), name(best)),
     }
 }
 

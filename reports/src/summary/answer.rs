@@ -280,7 +280,7 @@ pub struct Choice {
     pub agent: Who,
     /// The noun for what is chosen: `condition`, `format`, `content` or `set of guardrails`.
     pub noun: String,
-    /// The condition to use: the cheapest of those that are not clearly worse than the best one.
+    /// The condition to use: the cheapest of those that are not clearly worse than the best one, nor more than 5 points below it.
     pub choice: ConditionResult,
     /// Its success minus that of the condition with the most successes; null for that one.
     pub gain: Option<Gain>,

@@ -34,6 +34,8 @@ pub struct Example {
     pub right: Option<u64>,
     /// True if one of them succeeded and the other did not.
     pub flips: bool,
+    /// The trials in which one of the two succeeded and the other did not.
+    pub flipped: u64,
     /// A trial that went differently: the most frequent kind that ended differently under the two conditions of the headline
     /// comparison, else the most frequent other kind; null if all trials are alike.
     pub other: Option<OtherTrial>,
@@ -132,7 +134,7 @@ pub(super) fn example(block: &Block, plan: &Plan, scenario: usize, agent: usize)
     };
     let mut kinds: BTreeMap<TrialPattern, AlikeTrials> = BTreeMap::new();
     let mut pattern = TrialPattern::new();
-    let mut trials = 0;
+    let (mut trials, mut flipped) = (0, 0);
     for trial in block.trials() {
         pattern.clear();
         pattern.extend(
@@ -140,6 +142,7 @@ pub(super) fn example(block: &Block, plan: &Plan, scenario: usize, agent: usize)
                 .map(|condition| block.values(condition, trial).map(|values| (values.outcome, values.failed_call))),
         );
         trials += 1;
+        flipped += u64::from(priority(trial) == FLIPS);
         match kinds.get_mut(pattern.as_slice()) {
             Some(alike) => alike.count += 1,
             None => {
@@ -164,6 +167,7 @@ pub(super) fn example(block: &Block, plan: &Plan, scenario: usize, agent: usize)
         left: here.map(|_| episode(left)),
         right: there.and(headline).map(|headline| episode(headline.right)),
         flips: flips(&typical),
+        flipped,
         other: other.map(|alike| OtherTrial { trial: alike.first, alike: alike.count, flips: flips(&alike) }),
         difference: None,
         spread: None,

@@ -56,6 +56,7 @@ fn slow_examples(plan: &Plan, records: &Records, headline: HeadlineConditions) -
                 left: episode(headline.left),
                 right: episode(headline.right),
                 flips: flips(&trial),
+                flipped: (0..plan.trials).filter(flips).count() as u64,
                 spread: {
                     let mut rates: Vec<f64> =
                         (0..plan.conditions.len()).filter_map(|condition| rate(&all(condition))).collect();

@@ -357,16 +357,12 @@ fn the_scenario_rows_of_a_page_are_those_of_the_report() {
                         both(&|cell| known(cell.billed_tokens_per_episode.rate, numbers::amount))
                     ),
                 ];
-                let alike = match example.other {
-                    Some(other) if !example.flips && other.flips => other.alike,
-                    _ => example.alike,
-                };
                 let trials = if example.trials > 1 {
-                    format!(" in {} of {} trials", count(alike), count(example.trials))
+                    format!(" in {} of {} trials", count(example.flipped), count(example.trials))
                 } else {
                     String::new()
                 };
-                let flips = example.shows_flip();
+                let flips = example.flipped > 0;
                 expected.push(if flips { format!("ended differently{trials}") } else { String::new() });
                 let summary = all(node, "summary").next().unwrap();
                 let spans = summary.children().filter(|node| node.has_tag_name("span"));

@@ -135,17 +135,12 @@ fn row(rows: &Rows<'_>, report: &Report, agent: &AgentReport, example: &Example,
     }
 }
 
-/// Says how many trials ended differently like the one that is shown.
+/// Says in how many trials one of the two conditions succeeded and the other did not.
 fn flip_badge(example: &Example) -> Markup {
-    let alike = match example.other {
-        _ if example.flips => Some(example.alike),
-        Some(other) if other.flips => Some(other.alike),
-        _ => None,
-    };
     html! {
-        @if let Some(alike) = alike {
+        @if example.flipped > 0 {
             span.badge { "ended differently" }
-            @if example.trials > 1 { " " span.k { "in " (count(alike)) " of " (count(example.trials)) " trials" } }
+            @if example.trials > 1 { " " span.k { "in " (count(example.flipped)) " of " (count(example.trials)) " trials" } }
         }
     }
 }
@@ -196,7 +191,7 @@ fn links(run: &RunPage<'_>, example: &Example, left_out: bool) -> Markup {
         @for episode in episodes(example) {
             @if let Some(reason) = run.transcripts.failure(episode) { p.note { "Episode " (episode) " is not shown: " (visible(reason)) } }
         }
-        p.note {
+        p.note data-full="1" {
             @if left_out && episodes(example).all(|episode| run.transcripts.failure(episode).is_none()) { "Left out to limit the size of the page. " }
             "Full transcript: "
             @for (index, episode) in episodes(example).enumerate() {

@@ -7,23 +7,23 @@ const pageState = (() => {
   return {
     get: (key) => values.get(key) ?? "",
     /** Sets values; an empty one is removed. The page itself has changed already. */
-    set(changes) {
+    set(changes, write = "replaceState") {
       for (const [key, value] of Object.entries(changes)) {
         if (value === "" || value === null) { values.delete(key); } else { values.set(key, value); }
       }
       const text = values.toString();
       // Commas and dots need no escape after a `#`.
-      history.replaceState(null, "", text ? `#${text.replaceAll("%2C", ",")}` : location.pathname + location.search);
+      history[write](null, "", text ? `#${text.replaceAll("%2C", ",")}` : location.pathname + location.search);
     },
-    /** Sets values, and changes the page accordingly. */
+    /** Sets values, and changes the page accordingly, so that the way back leads to what was before. */
     apply(changes) {
-      this.set(changes);
+      this.set(changes, "pushState");
       listeners.forEach((show) => show());
     },
     /** Calls `show` now and whenever another address of this page is entered. */
     restore(show) { listeners.push(show); show(); },
     entered() {
-      if (!location.hash.includes("=")) { return; }
+      if (location.hash && !location.hash.includes("=")) { return; }
       values = read();
       listeners.forEach((show) => show());
     },

@@ -68,7 +68,9 @@
     const [successes, scored] = row.rates[episode.condition] ?? [0, 0];
     if (!scored) { return "no scored trial"; }
     const good = episode.outcome === "success";
-    return `${good ? successes : scored - successes} of ${plural(scored, "trial")} ${good ? "succeed" : "do not succeed"}`;
+    const alike = good ? successes : scored - successes;
+    const verb = alike === 1 ? (good ? "succeeds" : "does not succeed") : (good ? "succeed" : "do not succeed");
+    return `${alike} of ${plural(scored, "trial")} ${verb}`;
   };
 
   const table = (row, texts, episodes) => {
@@ -81,7 +83,10 @@
         served ? make("a", { href: `episodes/${episode.episode}` }, `episode ${episode.episode}`) : `episode ${episode.episode}`));
     const cell = (units, index, column) => {
       const unit = units[index];
-      return make("td", { "data-label": conditions[episodes[column].condition] }, ...(unit ? [
+      const episode = episodes[column];
+      // Without a head, on narrow screens, the first cell says how the episode ended.
+      const label = index > 0 ? "" : `: ${episode.outcome}; ${typicality(row, episode)}; episode ${episode.episode}`;
+      return make("td", { "data-label": conditions[episode.condition] + label }, ...(unit ? [
         ...unit.before.flatMap((step) => message(texts, step)),
         ...(unit.call ? call(texts, unit.call) : []),
         ...(unit.end ? end(texts, unit.end) : []),
@@ -149,7 +154,18 @@
     const episodes = () => known.filter((condition) => shown.has(condition))
       .map((condition) => row.episodes.find((episode) => episode.condition === condition && episode.trial === trial))
       .filter(Boolean);
-    const draw = () => place.replaceChildren(episodes().length > 0 ? table(row, texts, episodes()) : make("p", { class: "note" }, "Choose a condition."));
+    // The links to complete transcripts follow what is shown.
+    const full = inside.querySelector("[data-full]");
+    const command = full?.querySelector("code")?.textContent;
+    const complete = ({ episode }) => (served ? make("a", { href: `episodes/${episode}` }, `episode ${episode}`)
+      : make("code", {}, command.replace(/\d+$/, String(episode))));
+    const draw = () => {
+      drawTable();
+      if (!full || !(served || command)) { return; }
+      const links = episodes().flatMap((episode, index) => (index > 0 ? [", ", complete(episode)] : [complete(episode)]));
+      full.replaceChildren(...(links.length > 0 ? ["Full transcript: ", ...links] : []));
+    };
+    const drawTable = () => place.replaceChildren(episodes().length > 0 ? table(row, texts, episodes()) : make("p", { class: "note" }, "Choose a condition."));
     const keep = () => pageState.set({ open: details.id.slice(1), show: [...shown].sort((a, b) => a - b).join(","), trial: trials.length > 1 ? String(trial) : "" });
     const condition = (index) => {
       const box = make("input", { type: "checkbox", value: index });
@@ -162,7 +178,8 @@
       return make("label", { class: "check" }, box, conditions[index]);
     };
     const trialLabel = ([number, alike], index) =>
-      `${index === 0 ? "typical" : "different"}: trial ${number}, ${alike} of ${plural(row.of, "trial")} alike`;
+      (row.of === 1 ? `trial ${number}, the only one`
+        : `${index === 0 ? "typical" : "different"}: trial ${number}, ${alike} of ${plural(row.of, "trial")} alike`);
     const select = make("select", {}, ...trials.map((entry, index) => make("option", { value: entry[0] }, trialLabel(entry, index))));
     select.value = String(trial);
     select.addEventListener("change", () => { trial = Number(select.value); draw(); keep(); });

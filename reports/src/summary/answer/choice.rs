@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::decide::{Context, Names};
-use super::{Alternative, Choice, Finding, Gain, settle};
+use super::{Alternative, Choice, EQUIVALENCE, Finding, Gain, settle};
 
 /// Returns the choice of each agent.
 pub(super) fn choices(context: &Context<'_>, speakers: &[usize], clusters: u64) -> Vec<Finding> {
@@ -46,7 +46,12 @@ fn choose(context: &Context<'_>, names: &Names, agent: usize, best: usize, gains
     let is_known = |condition: &usize| context.success(agent, *condition).rate.is_some();
     let mut ranked: Vec<usize> = (0..gains.len()).collect();
     ranked.sort_by(|a, b| by_success(context, agent, *a, *b));
-    let as_good = ranked.iter().copied().filter(|condition| !is_worse(condition) && is_known(condition));
+    // Of conditions that nothing tells apart yet, one that is far below the best is no bargain.
+    let is_close = |condition: &usize| {
+        let difference = gains[*condition].map_or(Some(0.0), |gain| gain.difference);
+        !is_worse(condition) && is_known(condition) && difference.is_some_and(|difference| difference >= -EQUIVALENCE)
+    };
+    let as_good = ranked.iter().copied().filter(is_close);
     let chosen = as_good.min_by(|a, b| by_cost(context, agent, *a, *b)).unwrap_or(best);
     let others: Vec<usize> = ranked.into_iter().filter(|condition| *condition != chosen).collect();
     Choice {
