@@ -38,6 +38,17 @@ describe('from a cell to its transcripts', () => {
     const row = page.locator('#rows > details[open]');
     assert.equal(await row.count(), 1);
     assert.match(await row.locator('summary').innerText(), /quickstart\/bad-date[\s\S]*scripted:typical/);
+    // The way back leads to the map, and stays on the page.
+    await page.goBack();
+    assert.equal(page.url(), address(file));
+    await close();
+  });
+
+  it('says on a narrow screen how each episode ended', async () => {
+    const { page, close } = await open('', { viewport: sizes.narrow });
+    await page.locator('#rows > details > summary').first().click();
+    const labels = await page.locator('.aligned tbody tr').first().locator('td').evaluateAll((cells) => cells.map((cell) => getComputedStyle(cell, '::before').content));
+    assert.ok(labels.length >= 2 && labels.every((label) => /: \w+; \d+ of 5 trials [^;]+; episode \d+"$/.test(label)), labels.join('\n'));
     await close();
   });
 
@@ -54,6 +65,10 @@ describe('from a cell to its transcripts', () => {
     assert.ok(errors.length >= 5 && errors.every((hidden) => hidden <= 1), 'no error text is in a scroll box');
     await page.getByLabel('all serde', { exact: true }).uncheck();
     assert.equal((await heads(page)).length, 4);
+    // The commands below are those of the episodes above.
+    const episodes = await page.locator('.aligned thead .sure').evaluateAll((heads) => heads.map((head) => head.textContent.match(/episode (\d+)$/)[1]));
+    const commands = await page.locator('#rows > details[open] [data-full] code').allInnerTexts();
+    assert.deepEqual(commands.map((command) => command.match(/^healbench show .* (\d+)$/)[1]), episodes);
     await close();
   });
 
