@@ -279,6 +279,7 @@ fn a_comparison_on_a_terminal() {
     assert_eq!((same.changed, same.flips.len()), (0, 0));
     insta::assert_snapshot!(comparison(&same, options), @r"
     runs/old → runs/new · 200 pairs · 0 changed
+    Unchanged: no metric differs in 200 pairs.
 
     No metric differs in 200 pairs of 6 cells.
     Not paired: 5 episodes of the base, 5 episodes of the candidate: one of the two

@@ -28,25 +28,26 @@ fn a_summary_at_80_columns() {
     insta::assert_snapshot!(shown(&report(&plan(20)), 80, Detail::Summary), @"
     quickstart · 3 scenarios · 2 agents · 20 trials · 360 episodes · seed 7
 
-                          success      points vs  recov-   calls  billed  wasted
-                                %      reference    ered  /succ.  /succ.  tokens
+                success      points vs                calls    billed  wasted
+                      %      reference  recovered  /success  /success  tokens
     scripted:typical
-      none            40             —               34%     7.0   9,474     75%
-      all fusion-xml  63           +22 [-78, 89]     64%     5.0   6,615     55%
+      none  40             —                  34%       7.0     9,474     75%
+      all fusion-xml
+            63           +22 [-78, 89]        64%       5.0     6,615     55%
       strict+healing fusion-text
-                      67           +26 [-73, 89]     69%     5.1   6,493     57%
+            67           +26 [-73, 89]        69%       5.1     6,493     57%
     openai:gpt-5-mini · seeded · prompt
-      none            38 [27, 51]    —               36%     6.2   7,292     68%
-      all fusion-xml  62 [49, 74]  +23 [-94, 97]     71%     6.1   4,392     64%
+      none  38 [27, 51]    —                  36%       6.2     7,292     68%
+      all fusion-xml
+            62 [49, 74]  +23 [-94, 97]        71%       6.1     4,392     64%
       strict+healing fusion-text
-                      71 [58, 81]  +32 [-72, 90]     75%     4.6   3,391     59%
+            71 [58, 81]  +32 [-72, 90]        75%       4.6     3,391     59%
 
     The reference is `none`.
     Intervals are 95%. Of differences: for other scenarios of these suites
     (clustered score). Of a rate: for the same scenarios run again (Wilson);
     simulated readers and replays have none, for nothing varies.
-    recovered: success in episodes with a scheduled mistake or fault. /succ.: per
-    success.
+    recovered: success in episodes with a scheduled mistake or fault.
     billed: tokens of every turn, which is sent everything that is in the
     conversation then, and of its output.
     Rows of simulated readers (`scripted:`) show what the texts contain, not how a
@@ -58,6 +59,10 @@ fn a_summary_at_80_columns() {
     scored: scripted:typical all fusion-xml 14; scripted:typical strict+healing
     fusion-text 7; openai:gpt-5-mini · seeded · prompt all fusion-xml 12;
     openai:gpt-5-mini · seeded · prompt strict+healing fusion-text 10.
+
+    No condition stands out (38% to 71%); the cheapest within 5 points of the best
+    is strict+healing fusion-text (71%, 2,404 tokens per episode); 15 more scenarios
+    would tell no guardrails from strict+healing fusion-text, on these 3 scenarios.
     ");
 }
 
@@ -66,16 +71,16 @@ fn everything_at_100_columns() {
     insta::assert_snapshot!(shown(&report(&plan(20)), 100, Detail::Scenarios), @"
     quickstart · 3 scenarios · 2 agents · 20 trials · 360 episodes · seed 7
 
-                                      success      points vs  recov-   calls  billed  wasted
-                                            %      reference    ered  /succ.  /succ.  tokens
+                                      success      points vs                calls    billed  wasted
+                                            %      reference  recovered  /success  /success  tokens
     scripted:typical
-      none                        40             —               34%     7.0   9,474     75%
-      all fusion-xml              63           +22 [-78, 89]     64%     5.0   6,615     55%
-      strict+healing fusion-text  67           +26 [-73, 89]     69%     5.1   6,493     57%
+      none                        40             —                  34%       7.0     9,474     75%
+      all fusion-xml              63           +22 [-78, 89]        64%       5.0     6,615     55%
+      strict+healing fusion-text  67           +26 [-73, 89]        69%       5.1     6,493     57%
     openai:gpt-5-mini · seeded · prompt
-      none                        38 [27, 51]    —               36%     6.2   7,292     68%
-      all fusion-xml              62 [49, 74]  +23 [-94, 97]     71%     6.1   4,392     64%
-      strict+healing fusion-text  71 [58, 81]  +32 [-72, 90]     75%     4.6   3,391     59%
+      none                        38 [27, 51]    —                  36%       6.2     7,292     68%
+      all fusion-xml              62 [49, 74]  +23 [-94, 97]        71%       6.1     4,392     64%
+      strict+healing fusion-text  71 [58, 81]  +32 [-72, 90]        75%       4.6     3,391     59%
 
                       first-call  repeated            hints  told the  success  success    false  leaked
                          success     calls  stuck  followed    answer  if told   if not  success  fields
@@ -101,20 +106,20 @@ fn everything_at_100_columns() {
       all fusion-xml                  34     71%      21%         5      6%     12%     24%
       strict+healing fusion-text      32     75%      25%         4     12%     22%     31%
 
-               calls    billed    tokens        call  guardrail  unsent    cost          billed vs
-            /episode  /episode  /episode  efficiency     tokens  tokens  /succ.          reference
+               calls    billed    tokens        call  guardrail  unsent      cost          billed vs
+            /episode  /episode  /episode  efficiency     tokens  tokens  /success          reference
     scripted:typical
-      none       2.8     3,790       704         36%          0   2,240       —     —
+      none       2.8     3,790       704         36%          0   2,240         —     —
       all fusion-xml
-                 3.1     4,150       816         32%     10,442   1,600       —  +568 [174, 1,046]
+                 3.1     4,150       816         32%     10,442   1,600         —  +568 [174, 1,046]
       strict+healing fusion-text
-                 3.4     4,366       940         29%     10,887   2,080       —  +609   [435, 725]
+                 3.4     4,366       940         29%     10,887   2,080         —  +609   [435, 725]
     openai:gpt-5-mini · seeded · prompt
-      none       2.4     2,784       656         42%          0   2,440       —     —
+      none       2.4     2,784       656         42%          0   2,440         —     —
       all fusion-xml
-                 3.8     2,734       985         26%     12,560   2,200       —   +41  [-391, 336]
+                 3.8     2,734       985         26%     12,560   2,200         —   +41  [-391, 336]
       strict+healing fusion-text
-                 3.3     2,404       905         30%     11,680   2,080   0.623  -298  [-466, -56]
+                 3.3     2,404       905         30%     11,680   2,080     0.623  -298  [-466, -56]
 
                                   pass  pass   pass    pass  pass  pass  pass   pass
                                     @1    @2     @4      @8    ^1    ^2    ^4     ^8
@@ -155,7 +160,7 @@ fn everything_at_100_columns() {
     varies.
     Intervals of a difference in tokens: BCa bootstrap over scenarios.
     retries (median): the Kaplan-Meier estimate; chains that were never fixed are censored.
-    recovered: success in episodes with a scheduled mistake or fault. /succ.: per success.
+    recovered: success in episodes with a scheduled mistake or fault.
     billed: tokens of every turn, which is sent everything that is in the conversation then, and of its
     output.
     Rows of simulated readers (`scripted:`) show what the texts contain, not how a real model behaves.
@@ -166,6 +171,10 @@ fn everything_at_100_columns() {
     scripted:typical all fusion-xml 14; scripted:typical strict+healing fusion-text 7; openai:gpt-5-mini
     · seeded · prompt all fusion-xml 12; openai:gpt-5-mini · seeded · prompt strict+healing fusion-text
     10.
+
+    No condition stands out (38% to 71%); the cheapest within 5 points of the best is strict+healing
+    fusion-text (71%, 2,404 tokens per episode); 15 more scenarios would tell no guardrails from
+    strict+healing fusion-text, on these 3 scenarios.
     ");
 }
 
@@ -175,42 +184,48 @@ fn a_narrow_terminal_loses_the_intervals_and_nothing_else() {
     quickstart · 3 scenarios · 2 agents · 20 trials
     360 episodes · seed 7
 
-      success  points vs  recov-   calls  billed  wasted
-            %  reference    ered  /succ.  /succ.  tokens
+      success  points vs                calls    billed  wasted
+            %  reference  recovered  /success  /success  tokens
     scripted:typical
       none
-           40          —     34%     7.0   9,474     75%
+           40          —        34%       7.0     9,474     75%
       all fusion-xml
-           63        +22     64%     5.0   6,615     55%
+           63        +22        64%       5.0     6,615     55%
       strict+healing fusion-text
-           67        +26     69%     5.1   6,493     57%
+           67        +26        69%       5.1     6,493     57%
     openai:gpt-5-mini · seeded · prompt
       none
-           38          —     36%     6.2   7,292     68%
+           38          —        36%       6.2     7,292     68%
       all fusion-xml
-           62        +23     71%     6.1   4,392     64%
+           62        +23        71%       6.1     4,392     64%
       strict+healing fusion-text
-           71        +32     75%     4.6   3,391     59%
+           71        +32        75%       4.6     3,391     59%
 
     The reference is `none`.
-    The 95% intervals are left out because the terminal is
-    too narrow. Differences are in percentage points.
-    recovered: success in episodes with a scheduled mistake
-    or fault. /succ.: per success.
-    billed: tokens of every turn, which is sent everything
-    that is in the conversation then, and of its output.
-    Rows of simulated readers (`scripted:`) show what the
-    texts contain, not how a real model behaves.
-    seeded: the conversation begins with the scheduled
-    mistake as the model's first call.
-    Not scored: 32 episodes lost to infrastructure, 1
-    episode lost to configuration.
-    Left out of the differences because one of the two
-    episodes is missing or not scored: scripted:typical all
-    fusion-xml 14; scripted:typical strict+healing
-    fusion-text 7; openai:gpt-5-mini · seeded · prompt all
-    fusion-xml 12; openai:gpt-5-mini · seeded · prompt
-    strict+healing fusion-text 10.
+    The 95% intervals are left out because the terminal is too
+    narrow. Differences are in percentage points.
+    recovered: success in episodes with a scheduled mistake or
+    fault.
+    billed: tokens of every turn, which is sent everything that
+    is in the conversation then, and of its output.
+    Rows of simulated readers (`scripted:`) show what the texts
+    contain, not how a real model behaves.
+    seeded: the conversation begins with the scheduled mistake
+    as the model's first call.
+    Not scored: 32 episodes lost to infrastructure, 1 episode
+    lost to configuration.
+    Left out of the differences because one of the two episodes
+    is missing or not scored: scripted:typical all fusion-xml
+    14; scripted:typical strict+healing fusion-text 7;
+    openai:gpt-5-mini · seeded · prompt all fusion-xml 12;
+    openai:gpt-5-mini · seeded · prompt strict+healing
+    fusion-text 10.
+
+    No condition stands out (38% to 71%); the cheapest within 5
+    points of the best is strict+healing fusion-text (71%, 2,404
+    tokens per episode); 15 more scenarios would tell no
+    guardrails from strict+healing fusion-text, on these 3
+    scenarios.
     ");
 }
 
