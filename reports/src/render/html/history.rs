@@ -101,7 +101,7 @@ fn row(run: &HistoryRun, before: Option<&HistoryRun>) -> Markup {
                     Ok(verdict) => { span class=(verdict_class(*verdict)) { (verdict.name()) } }
                     Err(reason) => { span.sure { (visible(reason)) } }
                 }
-                @if let Some(before) = before.filter(|_| run.verdict.is_ok()) {
+                @if let Some(before) = before {
                     " "
                     a href={ "/compare?base=" (query_value(&before.name)) "&candidate=" (query_value(&run.name)) } { "compare" }
                 }
