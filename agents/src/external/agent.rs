@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use healbench_mcp::{Line, MAX_LINE, Process, ServerCommand, ToolServer, Variables, read_line};
 use healbench_protocol::{
     Agent, AgentError, CallResult, EpisodeStart, Origin, ProgramReport, SERVER_NAME, ToolCall, ToolResponse, Turn,
-    Usage, tool_definitions,
+    Usage, keep_variable, secrets, tool_definitions,
 };
 use serde_json::Value;
 
@@ -23,7 +23,6 @@ use super::acp::{Conversation, Reaction};
 use super::home::{EpisodeFolder, MAX_SOCKET_PATH, McpServer, delete_abandoned, longest_socket_path};
 use super::hub::{Hub, SocketCall};
 use super::settings::{Program, Protocol};
-use crate::llm::Secrets;
 
 /// The time between two looks at the process, the time limit and the flag that stops a run.
 const WATCH: Duration = Duration::from_millis(20);
@@ -49,7 +48,6 @@ pub struct ProgramFactory {
     /// healbench, which programs start as their server.
     launcher: PathBuf,
     stop: Arc<AtomicBool>,
-    secrets: Secrets,
 }
 
 /// The reason why a program cannot be an agent.
@@ -103,12 +101,11 @@ impl ProgramFactory {
             return Err(ProgramSetupError::LongPath { path, length });
         }
         delete_abandoned(&std::env::temp_dir());
-        let mut secrets = Secrets::default();
         for name in &program.env {
             let value = variable(name).ok_or_else(|| ProgramSetupError::NoVariable(name.clone()))?;
-            secrets.add(&value);
+            keep_variable(name, &value);
         }
-        Ok(ProgramFactory { program, launcher, stop, secrets })
+        Ok(ProgramFactory { program, launcher, stop })
     }
 
     /// Returns the settings.
@@ -366,12 +363,13 @@ impl ProgramAgent<'_> {
     /// Returns the error of a program, with its last words.
     fn failed(&self, reason: &str) -> AgentError {
         let name = self.factory.program.protocol.words().first().map_or("", String::as_str);
-        let mut message = format!("`{name}`: {}", self.factory.secrets.redact(reason));
+        let secrets = secrets();
+        let mut message = format!("`{name}`: {}", secrets.redact(reason));
         let words = self.running.as_ref().map(|running| running.process.stderr_text()).unwrap_or_default();
         // A key may span the place where a text is cut, so it is masked first.
-        let words = self.factory.secrets.mask(words.trim());
+        let words = secrets.mask(words.trim());
         let start = words.char_indices().rev().nth(LAST_WORDS - 1).map_or(0, |(at, _)| at);
-        let words = self.factory.secrets.redact(&words[start..]);
+        let words = secrets.redact(&words[start..]);
         if !words.is_empty() {
             message.push_str(&format!("; its last words: {words}"));
         }
@@ -380,14 +378,13 @@ impl ProgramAgent<'_> {
 
     /// Masks the values of the handed-on variables, so that they reach no file.
     fn redacted(&self, turn: Turn) -> Turn {
-        let secrets = &self.factory.secrets;
+        let secrets = secrets();
         let text = |text: String| secrets.mask(&text);
         match turn {
             Turn::Calls { calls, waited_s, text } => {
                 let masked = |mut call: ToolCall| {
                     let before = call.arguments.clone();
-                    // Without a time limit, it cannot be exceeded.
-                    let _ = secrets.redact_json(&mut call.arguments, None);
+                    secrets.mask_json(&mut call.arguments);
                     call.tool = secrets.mask(&call.tool);
                     if call.arguments != before {
                         call.numbers = None;

@@ -5,8 +5,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use healbench_config::{ConfigError, Document, Table, Value, is_name, looks_like_secret, printable};
-use healbench_protocol::{AgentKind, AgentSpec, Opening};
+use healbench_config::{ConfigError, Document, Table, Value, is_name, printable};
+use healbench_protocol::{AgentKind, AgentSpec, Opening, looks_like_secret};
 use serde::{Deserialize, Serialize};
 
 use super::home;

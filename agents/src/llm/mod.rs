@@ -14,7 +14,6 @@ mod model;
 mod preflight;
 mod prices;
 mod prompt_tools;
-mod secret;
 mod settings;
 mod token_rate;
 
@@ -27,5 +26,4 @@ pub use limiter::{ConcurrencyLimiter, EpisodePermit};
 pub use model::{Connections, Limits, Model, Price, Sampling};
 pub use preflight::{Preflight, PreflightError};
 pub use prices::{PriceEntry, PriceTable, Provider};
-pub(crate) use secret::Secrets;
 pub use settings::{DEFAULT_SYSTEM_TEXT, ModelRef, ModelRefError, ModelTable, parse_model_tables, resolve_model};

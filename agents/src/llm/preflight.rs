@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use healbench_protocol::secrets;
 use reqwest::Url;
 use serde_json::Value;
 
@@ -100,14 +101,14 @@ impl Endpoint {
             Ok(answer) if !answer.status.is_server_error() => answer,
             _ => self.fetch(&url, stop).map_err(|error| self.unavailable(&reason(error)))?,
         };
-        let message = classify::message(&answer, &self.secrets);
+        let message = classify::message(&answer, &secrets());
         match answer.status.as_u16() {
             401 | 403 => Err(self.bad_key(message)),
             // Gemini reports an invalid key with status 400.
             400 if String::from_utf8_lossy(&answer.body).contains("API_KEY_INVALID") => Err(self.bad_key(message)),
             _ if !self.model.check_model => Ok(Preflight::Unchecked),
             200..300 => self.check_listing(&answer),
-            300..400 => Err(self.unavailable(&classify::redirect_message(&answer, &self.secrets))),
+            300..400 => Err(self.unavailable(&classify::redirect_message(&answer, &secrets()))),
             404 if self.has_model_resource() && !is_unknown_path(&answer) => Err(self.no_model(Vec::new())),
             500 | 502..600 => Err(self.unavailable(&message)),
             _ => Ok(Preflight::Unchecked),
@@ -152,8 +153,8 @@ impl Endpoint {
     }
 
     fn no_model(&self, known: Vec<&str>) -> PreflightError {
-        let known = known.into_iter().map(|name| self.secrets.redact(name)).collect();
-        PreflightError::NoModel { url: self.base.to_string(), model: self.secrets.redact(&self.model.model), known }
+        let known = known.into_iter().map(|name| secrets().redact(name)).collect();
+        PreflightError::NoModel { url: self.base.to_string(), model: secrets().redact(&self.model.model), known }
     }
 
     fn bad_key(&self, reason: String) -> PreflightError {
@@ -161,7 +162,7 @@ impl Endpoint {
     }
 
     fn unavailable(&self, reason: &str) -> PreflightError {
-        PreflightError::Unavailable { url: self.base.to_string(), reason: self.secrets.redact(reason) }
+        PreflightError::Unavailable { url: self.base.to_string(), reason: secrets().redact(reason) }
     }
 }
 

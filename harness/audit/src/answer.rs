@@ -27,17 +27,17 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Reads an answer. `mask` replaces what may not be shown.
-    pub(crate) fn new(answer: &CallAnswer, mask: &dyn Fn(&str) -> String) -> Answer {
+    /// Reads an answer. `hide_folder` replaces what differs between two starts of the server.
+    pub(crate) fn new(answer: &CallAnswer, hide_folder: &dyn Fn(&str) -> String) -> Answer {
         let result = answer.outcome.to_call_result();
-        let text = mask(&result.shown().join("\n\n"));
+        let text = hide_folder(&result.shown().join("\n\n"));
         let is_task = match &answer.outcome {
             CallOutcome::Result(result) => result.get("task").is_some() || result["resultType"] == json!("task"),
             _ => false,
         };
         let structured = result.structured.as_ref().map_or_else(String::new, Value::to_string);
         Answer {
-            hash: hash(&format!("{text}\0{}", mask(&structured))),
+            hash: hash(&format!("{text}\0{}", hide_folder(&structured))),
             tokens: count_tokens(&text),
             asked: answer.asked.iter().any(|method| ASKING.contains(&method.as_str())),
             slow: answer.outcome == CallOutcome::TimedOut,

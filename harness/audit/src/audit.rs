@@ -25,8 +25,6 @@ use crate::templates;
 
 /// The most tools that are audited.
 const MAX_TOOLS: usize = 500;
-/// The shortest value of a variable that is masked. A shorter one may be a part of any text.
-const MIN_SECRET: usize = 4;
 
 /// What to audit, and how.
 #[derive(Debug, Clone, Default)]
@@ -41,8 +39,6 @@ pub struct Options {
     pub call_timeout: Duration,
     /// Set to true from elsewhere, it ends the audit before its next call.
     pub stop: Arc<AtomicBool>,
-    /// The values of variables that were handed on, which may not appear in a report.
-    pub secrets: Vec<String>,
 }
 
 /// A server that runs, and the folder that it was given.
@@ -435,20 +431,16 @@ impl Auditor<'_> {
         replace_dir(&mut arguments, &dir);
         match server.session.call(tool, &arguments, self.options.call_timeout) {
             Ok(answer) => {
-                let secrets = &self.options.secrets;
-                let mask = |text: &str| {
+                let hide_folder = |text: &str| {
                     let mut text = text.to_owned();
                     for (from, to) in [(&real, "{dir}"), (&dir, "{dir}")] {
                         if !from.is_empty() {
                             text = text.replace(from.as_str(), to);
                         }
                     }
-                    for secret in secrets.iter().filter(|secret| secret.len() >= MIN_SECRET) {
-                        text = text.replace(secret.as_str(), "‹secret›");
-                    }
                     text
                 };
-                Ok(Called::Answered(Box::new(Answer::new(&answer, &mask))))
+                Ok(Called::Answered(Box::new(Answer::new(&answer, &hide_folder))))
             }
             Err(_) => {
                 self.note_defects();

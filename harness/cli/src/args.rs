@@ -139,6 +139,16 @@ pub(crate) enum Command {
 }
 
 impl Command {
+    /// Returns the shell command of `--on-complete`.
+    pub(crate) fn on_complete(&self) -> Option<&str> {
+        match self {
+            Command::Run(args) => args.on_complete.as_deref(),
+            Command::Merge(args) => args.on_complete.as_deref(),
+            Command::Slurm(args) => args.on_complete.as_deref(),
+            _ => None,
+        }
+    }
+
     /// Returns true if a limited process executes the command, since it reads runs, which may come from anywhere.
     pub(crate) fn is_limited(&self) -> bool {
         use Command::{Bless, Compare, Gate, Merge, Report, Show, Status};

@@ -47,7 +47,6 @@ pub(crate) fn enter() -> io::Result<String> {
         use nix::sys::resource::{Resource, setrlimit};
         // The address space is not limited: allocators and threads reserve much more of it than they use.
         setrlimit(Resource::RLIMIT_DATA, MEMORY, MEMORY)?;
-        setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
     }
     let mut line = String::new();
     io::stdin().read_line(&mut line)?;

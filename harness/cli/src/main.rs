@@ -23,10 +23,11 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
+use clap::{ArgMatches, Args as _, CommandFactory as _, FromArgMatches as _};
+use healbench_protocol::secrets;
 use healbench_reports::render::shell_quote;
 
-use crate::args::{Arguments, Command, PlanArgs, RunArgs};
+use crate::args::{Arguments, AxisArgs, Command, PlanArgs, RunArgs};
 use crate::error::{CliError, ExitStatus};
 use crate::limited::Role;
 use crate::terminal::Terminal;
@@ -37,6 +38,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     hide_decoder_panics();
+    write_no_core();
     let matches = Arguments::command().get_matches();
     reject_axes_with_resume(&matches);
     let arguments = parse(&matches);
@@ -64,6 +66,16 @@ fn hide_decoder_panics() {
     }));
 }
 
+/// A core file would hold the keys of models and servers.
+fn write_no_core() {
+    #[cfg(unix)]
+    {
+        use nix::sys::resource::{Resource, getrlimit, setrlimit};
+        // A process without the right to lower its own limit does not exist.
+        let _ = getrlimit(Resource::RLIMIT_CORE).and_then(|(_, hard)| setrlimit(Resource::RLIMIT_CORE, 0, hard));
+    }
+}
+
 fn parse(matches: &ArgMatches) -> Arguments {
     Arguments::from_arg_matches(matches).unwrap_or_else(|error| error.exit())
 }
@@ -82,39 +94,30 @@ fn execute(matches: ArgMatches, terminal: &Terminal) -> Result<u8, CliError> {
 
 /// Returns the command line, for manifests.
 fn command_line() -> String {
-    std::env::args_os().map(|arg| shell_quote(&arg.to_string_lossy())).collect::<Vec<_>>().join(" ")
+    let words = std::env::args_os().map(|arg| shell_quote(&arg.to_string_lossy())).collect::<Vec<_>>().join(" ");
+    secrets().mask(&words)
 }
 
-/// Rejects plan arguments with `--resume`, since a resumed run has its own plan. Values from environment variables are
-/// ignored.
+/// The options of `run` besides [`AxisArgs`] that a run keeps from its start.
+const KEPT_BY_RUN: [&str; 4] = ["shard", "out", "record", "replay"];
+
+/// Rejects what the plan decides with `--resume`, since a resumed run has its own. Values from environment variables are ignored.
 fn reject_axes_with_resume(matches: &ArgMatches) {
     let Some(run) = matches.subcommand_matches("run").filter(|run| run.value_source("resume").is_some()) else {
         return;
     };
-    let on_command_line = |id: &&&str| run.value_source(id) == Some(ValueSource::CommandLine);
-    let axes = [
-        "scenarios",
-        "agent",
-        "condition",
-        "guardrails",
-        "format",
-        "opening",
-        "trials",
-        "seed",
-        "shard",
-        "out",
-        "record",
-        "replay",
-        "prices",
-        "config",
-    ];
-    if let Some(axis) = axes.iter().find(on_command_line) {
-        let message = format!("`--resume` continues with the run's own plan; `{axis}` cannot be combined with it");
+    let axes = AxisArgs::augment_args(clap::Command::new("run"));
+    let ids = axes.get_arguments().map(|axis| axis.get_id().as_str()).chain(KEPT_BY_RUN);
+    let mut given = ids.filter(|id| run.value_source(id) == Some(ValueSource::CommandLine));
+    if let Some(id) = given.next() {
+        let option = id.replace('_', "-");
+        let message = format!("`--resume` continues with the run's own plan; `{option}` cannot be combined with it");
         Arguments::command().error(ErrorKind::ArgumentConflict, message).exit();
     }
 }
 
 fn dispatch(command: &Command, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+    commands::hook::check(command.on_complete())?;
     match command {
         Command::Run(args) => commands::run::run(args, terminal),
         Command::Plan(args) => commands::plan::plan(args, terminal),

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory as _};
 use healbench_agents::scripted::shipped_profiles;
-use healbench_config::{ConfigError, Document, Table, Value, looks_like_secret, printable, quote};
-use healbench_protocol::Opening;
+use healbench_config::{ConfigError, Document, Table, Value, printable, quote};
+use healbench_protocol::{Opening, looks_like_secret};
 use healbench_scenarios::built_in_suites;
 
 use crate::args::Arguments;

@@ -7,10 +7,11 @@ mod table;
 
 use std::fmt::Display;
 
+use healbench_protocol::looks_like_secret;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-pub use names::{hint, is_name, list, looks_like_secret, printable, quote};
+pub use names::{hint, is_name, list, printable, quote};
 pub use table::{Table, Value};
 
 /// An error in a TOML file.

@@ -1,41 +1,9 @@
-//! Checks of names: printable names, secrets, and suggestions for unknown ones.
+//! Checks of names: printable names, and suggestions for unknown ones.
 
 use healbench_protocol::is_unprintable;
 
 /// The most names listed in an error: a longer list does not help the reader.
 const MAX_LISTED: usize = 24;
-
-/// The prefixes of the secrets of well-known services.
-const SECRET_PREFIXES: [&str; 15] = [
-    "sk-",
-    "sk_",
-    "AIza",
-    "gsk_",
-    "xai-",
-    "hf_",
-    "pplx-",
-    "nvapi-",
-    "ghp_",
-    "github_pat_",
-    "r8_",
-    "AKIA",
-    "ya29.",
-    "eyJ",
-    "AQ.",
-];
-
-/// Shorter words are not secrets, regardless of their prefix.
-const MIN_SECRET_CHARS: usize = 20;
-
-/// Returns true if a text appears to contain a secret.
-pub fn looks_like_secret(text: &str) -> bool {
-    let text = text.trim();
-    let is_inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let is_secret =
-        |word: &str| word.len() >= MIN_SECRET_CHARS && SECRET_PREFIXES.iter().any(|start| word.starts_with(start));
-    ["sk-", "AIza", "Bearer ", "-----BEGIN"].iter().any(|start| text.starts_with(start))
-        || text.split(|c| !is_inside(c)).any(is_secret)
-}
 
 /// Returns true if a name can be used in file names and shown on terminals.
 pub fn is_name(name: &str) -> bool {

@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use healbench_protocol::{CallResult, ContentBlock, ProtocolError};
+use healbench_protocol::{CallResult, ContentBlock, ProtocolError, secrets};
 use serde_json::{Value, json};
 
 use crate::error::{McpError, escaped};
@@ -105,6 +105,27 @@ pub enum CallOutcome {
 }
 
 impl CallOutcome {
+    /// Returns why this is no answer as MCP has it, as the end of a sentence that begins with the call.
+    pub fn problem(&self) -> Option<&'static str> {
+        let result = match self {
+            CallOutcome::TimedOut => return Some("was not answered in time"),
+            CallOutcome::Error(_) => return None,
+            CallOutcome::Result(result) => result,
+        };
+        let is_block = |block: &Value| match block["type"].as_str() {
+            Some("text") => block["text"].is_string(),
+            Some(_) => true,
+            None => false,
+        };
+        match result.get("content") {
+            Some(Value::Array(blocks)) if blocks.iter().all(is_block) => None,
+            Some(_) => Some("was answered with content that is not a list of blocks"),
+            // The official client takes it for an empty list.
+            None if result.is_object() => None,
+            None => Some("was answered with a result that is no object"),
+        }
+    }
+
     /// Returns the answer as an environment has it.
     pub fn to_call_result(&self) -> CallResult {
         let error = |code, message: &str, data: &Value| CallResult {
@@ -307,7 +328,7 @@ impl StdioSession {
             };
             match Message::parse(&line) {
                 Message::Response { id: answered, outcome } if answered == json!(id) => {
-                    return Ok(Ended::Answered(outcome));
+                    return Ok(Ended::Answered(masked(outcome)));
                 }
                 Message::Response { id: other, .. } => self.count_answer(&other),
                 Message::Request { id, method: wanted, .. } => {
@@ -315,7 +336,7 @@ impl StdioSession {
                         "ping" => json!({"jsonrpc": "2.0", "id": id, "result": {}}),
                         _ => {
                             let error = json!({"code": -32601, "message": "the client does not offer this"});
-                            asked.push(wanted);
+                            asked.push(secrets().mask(&wanted));
                             json!({"jsonrpc": "2.0", "id": id, "error": error})
                         }
                     };
@@ -425,8 +446,22 @@ fn read_lines(stdout: Option<ChildStdout>, limit: usize) -> Receiver<Line> {
     receiver
 }
 
-/// Returns a text of a server for a message: escaped, and cut.
+/// Replaces secrets in the outcome of a request.
+fn masked(mut outcome: Result<Value, RpcError>) -> Result<Value, RpcError> {
+    let secrets = secrets();
+    match &mut outcome {
+        Ok(result) => secrets.mask_json(result),
+        Err(error) => {
+            error.message = secrets.mask(&error.message);
+            secrets.mask_json(&mut error.data);
+        }
+    }
+    outcome
+}
+
+/// Returns a text of a server for a message: without secrets, escaped, and cut.
 pub(crate) fn shown(text: &str) -> String {
+    let text = secrets().mask_cut(text);
     let mut cut: String = text.chars().take(SHOWN_CHARACTERS).collect();
     if cut.len() < text.len() {
         cut.push('…');

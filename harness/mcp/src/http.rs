@@ -1,10 +1,12 @@
 //! A client of a server behind a URL (streamable HTTP). The only file that knows `rmcp`.
 
 use std::error::Error;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use healbench_protocol::{keep_secret, secrets, secrets_in_url};
 use reqwest::Url;
 use reqwest::redirect::Policy;
 use rmcp::Peer;
@@ -47,9 +49,9 @@ impl Address {
         }
         if !parsed.username().is_empty() || parsed.password().is_some() {
             let problem = "holds a name or a password".to_owned();
-            return Err(McpError::Address { url: without_secrets(&parsed), problem });
+            return Err(McpError::Address { url: shown_url(&parsed), problem });
         }
-        let unusable = |problem: String| McpError::Address { url: without_secrets(&parsed), problem };
+        let unusable = |problem: String| McpError::Address { url: shown_url(&parsed), problem };
         let token = match token_env {
             None => None,
             Some(name) => match std::env::var(name) {
@@ -62,26 +64,33 @@ impl Address {
                 }
             },
         };
-        let is_local = matches!(parsed.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
-        if token.is_some() && parsed.scheme() == "http" && !is_local {
+        if token.is_some() && parsed.scheme() == "http" && !is_loopback(&parsed) {
             return Err(unusable("would get the token unencrypted; use https".to_owned()));
         }
+        token.iter().map(String::as_str).chain(secrets_in_url(url)).for_each(keep_secret);
         Ok(Address { url: parsed, token })
     }
 
     /// Returns the URL for messages, without its query.
     pub fn name(&self) -> String {
-        without_secrets(&self.url)
+        shown_url(&self.url)
     }
 }
 
-fn without_secrets(url: &Url) -> String {
+/// Returns true if the host is `localhost` or a loopback address.
+pub fn is_loopback(url: &Url) -> bool {
+    let Some(host) = url.host_str() else { return false };
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    host == "localhost" || host.ends_with(".localhost") || address.is_ok_and(|address| address.is_loopback())
+}
+
+fn shown_url(url: &Url) -> String {
     let mut url = url.clone();
     let _ = url.set_username("");
     let _ = url.set_password(None);
     url.set_query(None);
     url.set_fragment(None);
-    escaped(url.as_str())
+    escaped(&secrets().mask(url.as_str()))
 }
 
 /// A session with a server behind a URL, which ends when this value is dropped.
@@ -163,8 +172,10 @@ impl HttpSession {
             .enable_time()
             .build()
             .map_err(|error| failed(format!("no thread can be started: {error}")))?;
-        // A redirect could take the token to another server.
-        let client = reqwest::Client::builder().redirect(Policy::none()).connect_timeout(limits.start).build();
+        // A redirect could take the token to another server, and a proxy could read what is not encrypted.
+        let client = reqwest::Client::builder().redirect(Policy::none()).connect_timeout(limits.start);
+        let is_tunneled = address.url.scheme() == "https" && !is_loopback(&address.url);
+        let client = if is_tunneled { client } else { client.no_proxy() }.build();
         let client = client.map_err(|error| failed(words(&error)))?;
         let mut config = StreamableHttpClientTransportConfig::with_uri(address.url.as_str())
             .max_sse_event_size(limits.line)
@@ -187,17 +198,17 @@ impl HttpSession {
         };
         let (info, revision) = match service.peer().peer_info() {
             Some(info) => (
-                info.server_info.as_ref().and_then(|info| serde_json::to_value(info).ok()).unwrap_or_default(),
-                info.protocol_version.to_string(),
+                info.server_info.as_ref().and_then(|info| serde_json::to_value(info).ok()).map(without_secrets),
+                secrets().mask(&info.protocol_version.to_string()),
             ),
-            None => (Value::Null, String::new()),
+            None => (None, String::new()),
         };
         let mut session = HttpSession {
             address: address.clone(),
             service: Some(service),
             seen,
             limits: *limits,
-            info,
+            info: info.unwrap_or_default(),
             revision,
             tools: Vec::new(),
             defects: Defects::default(),
@@ -243,13 +254,20 @@ impl HttpSession {
             Err(error) => return Err(self.failed("tools/call", &error)),
         };
         self.defects.tools_changed = self.seen.tools_changed.load(Ordering::Relaxed);
-        let mut asked = std::mem::take(&mut *self.seen.asked.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut asked = self.asked();
         // Since the revision 2026-07-28 a server asks by an answer.
         if let CallOutcome::Result(result) = &outcome {
             let requests = result["inputRequests"].as_object().into_iter().flatten();
             asked.extend(requests.filter_map(|(_, request)| request["method"].as_str().map(str::to_owned)));
         }
         Ok(CallAnswer { outcome, asked, elapsed: started.elapsed() })
+    }
+
+    /// Returns what the server asked for since the last look, by method.
+    fn asked(&self) -> Vec<String> {
+        let asked = std::mem::take(&mut *self.seen.asked.lock().unwrap_or_else(PoisonError::into_inner));
+        let secrets = secrets();
+        asked.iter().map(|method| secrets.mask(method)).collect()
     }
 
     /// Returns a page of the list of tools.
@@ -272,7 +290,7 @@ impl HttpSession {
             let sent = tokio::time::timeout(timeout, peer.send_cancellable_request(request, options)).await;
             sent.map_err(|_| limit)??.await_response().await
         })?;
-        serde_json::to_value(&result).map_err(|_| ServiceError::UnexpectedResponse)
+        serde_json::to_value(&result).map(without_secrets).map_err(|_| ServiceError::UnexpectedResponse)
     }
 
     fn failed(&self, method: &str, error: &ServiceError) -> McpError {
@@ -295,8 +313,17 @@ impl Drop for HttpSession {
     }
 }
 
+fn without_secrets(mut value: Value) -> Value {
+    secrets().mask_json(&mut value);
+    value
+}
+
 fn rpc_error(error: ErrorData) -> RpcError {
-    RpcError { code: error.code.0.into(), message: error.message.into_owned(), data: error.data.unwrap_or_default() }
+    RpcError {
+        code: error.code.0.into(),
+        message: secrets().mask(&error.message),
+        data: without_secrets(error.data.unwrap_or_default()),
+    }
 }
 
 /// Returns why a session did not begin. A server that knows neither handshake has two reasons, of which the second is of the

@@ -18,7 +18,7 @@ pub use attach::attach;
 pub use client::{CallAnswer, CallOutcome, Defects, Limits, StdioSession, ToolDefinition};
 pub use error::McpError;
 pub use hold::{DELETED_PREFIX, delete_folder, hold};
-pub use http::{Address, HttpSession};
+pub use http::{Address, HttpSession, is_loopback};
 pub use line::{Line, MAX_LINE, Message, RpcError, read_line, to_line};
 pub use process::{Process, ProgramEnd, ServerCommand, Variables, run_program};
 pub use server::{Incoming, IncomingCall, ToolServer, call_outcome};

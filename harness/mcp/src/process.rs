@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use healbench_protocol::{keep_variable, secrets};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use process_wrap::std::{ChildWrapper, CommandWrap, ProcessSession};
@@ -197,15 +198,14 @@ impl Process {
         }
     }
 
-    /// Returns the end of the standard error for a message, in one line; empty if there is none.
+    /// Returns the end of the standard error for a message, in one line and without secrets; empty if there is none.
     pub(crate) fn last_words(&self) -> String {
-        let text = self.stderr_text();
-        let text = text.trim_end();
+        let text = secrets().mask_cut(self.stderr_text().trim_end());
         let start = text.char_indices().rev().nth(LAST_WORDS - 1).map_or(0, |(at, _)| at);
         escaped(&text[start..])
     }
 
-    /// Returns the last 64 KiB of the standard error.
+    /// Returns the last 64 KiB of the standard error, which may hold secrets.
     pub fn stderr_text(&self) -> String {
         // What an ended program wrote may still be on its way; a process that it left may hold the stream for ever.
         let deadline = Instant::now() + GRACE / 2;
@@ -299,6 +299,9 @@ fn variables(environment: &Variables, folder: Option<&Path>) -> io::Result<Optio
     let inherited = ["PATH", "LANG"].into_iter().chain(names.iter().map(String::as_str));
     for name in inherited {
         if let Some(value) = std::env::var_os(name) {
+            if names.iter().any(|handed_on| handed_on == name) {
+                keep_variable(name, &value.to_string_lossy());
+            }
             all.retain(|(known, _)| known.as_os_str() != name);
             all.push((name.into(), value));
         }

@@ -54,6 +54,18 @@ fn main() {
 
 fn answer(mode: &str, id: &Value, method: &str, params: &Value) {
     match (mode, method) {
+        // Everything that it says holds the value of a variable, in one spelling or another.
+        ("leaks", "initialize") => {
+            write(format!("Started with {}\n", token()).as_bytes());
+            let info = json!({"name": format!("test {}", token()), "version": token()});
+            let answer = json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": info});
+            result(id, &answer);
+        }
+        ("leaks", "tools/list") => {
+            let mut tool = tool("echo");
+            tool["description"] = json!(format!("Repeats a text for {}", token()));
+            result(id, &json!({"tools": [tool]}));
+        }
         ("revision", "initialize") => result(id, &json!({"protocolVersion": "1999-01-01"})),
         (_, "initialize") => result(
             id,
@@ -112,6 +124,7 @@ fn call(mode: &str, id: &Value, params: &Value) {
         "progress" => loop {
             send(&json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progress": 1}}));
         },
+        "leaks" => return leak(id, text),
         "files" => return file(id, params),
         "audited" => return audited(id, params),
         "proxied" => return proxied(id, params),
@@ -127,6 +140,30 @@ fn call(mode: &str, id: &Value, params: &Value) {
         Some("echo") => echo(id, text),
         Some(name) => error(id, -32602, &format!("Unknown tool: {name}")),
         None => error(id, -32602, "Invalid params"),
+    }
+}
+
+fn token() -> String {
+    std::env::var("TEST_TOKEN").unwrap_or_default()
+}
+
+fn leak(id: &Value, text: Option<&str>) {
+    let hex: String = token().bytes().map(|byte| format!("{byte:02x}")).collect();
+    eprintln!("connecting with {}", token());
+    send(&json!({"jsonrpc": "2.0", "id": "q1", "method": format!("ask/{}", token()), "params": {}}));
+    match text {
+        Some("die") => std::process::exit(1),
+        Some("error") => error(id, -32042, &format!("the token {} is old", token())),
+        Some("hang") => {}
+        Some(text) => {
+            let text = format!("{text} for {} ({hex})", token().to_uppercase());
+            let structured = json!({token(): {"token": token()}});
+            result(id, &json!({"content": [{"type": "text", "text": text}], "structuredContent": structured}));
+        }
+        None => {
+            let text = format!("Invalid arguments for tool echo: text is required; your key is {}", token());
+            result(id, &json!({"content": [{"type": "text", "text": text}], "isError": true}));
+        }
     }
 }
 
@@ -246,7 +283,7 @@ fn problem(arguments: &Value) -> Option<String> {
 fn audited(id: &Value, params: &Value) {
     let problem = problem(&params["arguments"]);
     let text = |text: &str, is_error: bool| json!({"content": [{"type": "text", "text": text}], "isError": is_error});
-    let secret = std::env::var("TEST_TOKEN").unwrap_or_default();
+    let secret = token();
     match (params["name"].as_str(), problem) {
         (Some("large"), _) => result(id, &text(&"number ".repeat(12_000), false)),
         (Some("tells" | "writes" | "unmarked"), Some(problem)) => {

@@ -207,6 +207,17 @@ fn results_are_read_as_far_as_they_can_be() {
         without_folder(&error),
         "`mcp-test-server` sent a line of over 1048576 bytes while `tools/call` was to be answered"
     );
+    for (result, has_problem) in [
+        (json!({}), false),
+        (json!({"content": []}), false),
+        (json!({"content": [{"type": "image", "data": ""}, {"type": "text", "text": "x"}]}), false),
+        (json!("done"), true),
+        (json!({"content": "done"}), true),
+        (json!({"content": ["done"]}), true),
+        (json!({"content": [{"type": "text", "text": 5}]}), true),
+    ] {
+        assert_eq!(CallOutcome::Result(result.clone()).problem().is_some(), has_problem, "{result}");
+    }
     let structured =
         CallOutcome::Result(json!({"structuredContent": {"n": 1}, "content": [{"type": "image"}, {"text": ""}]}));
     let read = structured.to_call_result();

@@ -1,4 +1,4 @@
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _};
 use std::path::Path;
 
@@ -47,7 +47,15 @@ pub fn read_text_file(path: &Path, most: u64) -> io::Result<String> {
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "stream did not contain valid UTF-8"))
 }
 
-/// Creates a file in a folder that may come from elsewhere. What has its name is removed first: a link would lead the
+/// Returns options for a file that only its owner may read if it is created, since texts of servers and models are in it.
+pub fn private_file() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+/// Creates a private file in a folder that may come from elsewhere. What has its name is removed first: a link would lead the
 /// writer to another file, and a named pipe would block it.
 ///
 /// # Errors
@@ -57,7 +65,7 @@ pub fn create_own_file(path: &Path) -> io::Result<File> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    File::create_new(path)
+    private_file().write(true).create_new(true).open(path)
 }
 
 /// Checks that a path, if anything has it, is a regular file itself, which can be written to.

@@ -1,8 +1,8 @@
 //! The data that agents and the engine exchange, and the trait of agents.
 //!
 //! Every other crate of the workspace depends on this one; it depends on none of them. Its only behavior is parsing and
-//! formatting names, canonical JSON, checksums of lines, keyed random draws, the escapes of texts that are shown,
-//! and how files are opened.
+//! formatting names, canonical JSON, checksums of lines, keyed random draws, the escapes of texts that are shown, the
+//! masking of secrets, and how files are opened.
 
 #![warn(missing_docs)]
 
@@ -22,6 +22,7 @@ mod numbers;
 mod printable;
 mod request_log;
 mod script;
+mod secrets;
 mod tool_failure;
 mod turn;
 
@@ -46,13 +47,16 @@ pub use environment::{
 };
 pub use error_class::ErrorClass;
 pub use files::{
-    MAX_GENERATED_BYTES, MAX_WRITTEN_BYTES, check_own_file, create_own_file, open_regular_file, read_file,
-    read_text_file,
+    MAX_GENERATED_BYTES, MAX_WRITTEN_BYTES, check_own_file, create_own_file, open_regular_file, private_file,
+    read_file, read_text_file,
 };
 pub use numbers::NumberTexts;
 pub use printable::is_unprintable;
 pub use request_log::{NewRequest, ReceivedAnswer, RequestId, RequestLog, RequestLogError};
 pub use script::{RecordQuery, Script, Step};
+pub use secrets::{
+    Secrets, TimeLimitExceeded, keep_secret, keep_variable, looks_like_secret, names_secret, secrets, secrets_in_url,
+};
 pub use tool_failure::{Code, Severity, ToolFailure, detail_texts};
 pub use turn::{Agent, AgentError, EpisodeStart, Origin, ProgramReport, Turn, TurnCost, Usage};
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::io::{self, Write};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use healbench_protocol::{ErrorClass, ToolCall, canonical_json};
+use healbench_protocol::{ErrorClass, ToolCall, canonical_json, secrets};
 use healbench_runner::count_tokens;
 use serde::Serialize;
 
@@ -115,7 +115,8 @@ impl Recorder {
     }
 
     pub(crate) fn end(&mut self, begun: &Begun, call: &ToolCall, answer: &Answer<'_>) {
-        let arguments = canonical_json(&call.arguments);
+        let secrets = secrets();
+        let arguments = secrets.mask(&canonical_json(&call.arguments));
         let is_error = answer.error_class.is_some();
         let key = hash(format!("{}\0{arguments}", call.tool).as_bytes());
         let repeated = if is_error { !self.failed.insert(key) } else { self.failed.contains(&key) };
@@ -128,7 +129,7 @@ impl Recorder {
         let row = CallRow {
             episode: &self.recording.episode,
             call: begun.call,
-            tool: &call.tool,
+            tool: &secrets.mask(&call.tool),
             arguments: &arguments,
             effect: answer.effect,
             is_error,

@@ -1,4 +1,4 @@
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -152,7 +152,7 @@ impl LineFile {
 }
 
 fn open_to_append(path: &Path) -> Result<File, JournalError> {
-    OpenOptions::new().read(true).append(true).create(true).open(path).map_err(io_error("create", path))
+    healbench_protocol::private_file().read(true).append(true).create(true).open(path).map_err(io_error("create", path))
 }
 
 pub(crate) fn io_error(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> JournalError + use<> {

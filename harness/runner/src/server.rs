@@ -86,6 +86,13 @@ impl ServerSession<'_> {
         self.folder.enter(&mut arguments);
         let timeout = left(deadline, self.environment.timeout());
         let answer = self.session.call(tool, &arguments, timeout).map_err(failed)?;
+        if let Some(problem) = answer.outcome.problem() {
+            let defects = self.session.defects();
+            let stray = defects.first_stray_lines.last().map(|line| format!("; it wrote what is no message: {line}"));
+            let words = self.session.last_words();
+            let words = if words.is_empty() { words } else { format!("; its last words: {words}") };
+            return Err(unavailable(format!("a call of `{tool}` {problem}{}{words}", stray.unwrap_or_default())));
+        }
         let mut result = answer.outcome.to_call_result();
         self.folder.leave(&mut result);
         Ok(result)
@@ -107,8 +114,12 @@ impl Session for ServerSession<'_> {
             }
             ServerCheck::Command(words) => {
                 let command = self.folder.command(words, &environment.server.env)?;
-                let end = run_program(&command, left(deadline, environment.timeout())).map_err(failed)?;
-                Ok(end.status.is_some_and(|status| status.success()))
+                let timeout = left(deadline, environment.timeout());
+                let end = run_program(&command, timeout).map_err(failed)?;
+                let ended = end.status.map(|status| status.success());
+                ended.ok_or_else(|| {
+                    unavailable(format!("the expectation `{}` took over {} s", words.join(" "), timeout.as_secs()))
+                })
             }
         };
         environment.checks.iter().map(|check| holds(check)).collect()

@@ -1,5 +1,7 @@
 use std::path::Path;
 
+use healbench_protocol::{looks_like_secret, secrets_in_url};
+
 use super::Compiler;
 use super::tools::{NamedTool, Tools};
 use crate::file::ServerFile;
@@ -43,6 +45,16 @@ pub(super) fn compile(compiler: &mut Compiler<'_>, stored_tools: Option<&str>) -
             compiler.at_value("/server/env", format!("`{name}` cannot be the name of a variable"), None);
         }
     }
+    let words = [
+        ("/server/command", file.command.iter().flatten().collect::<Vec<_>>()),
+        ("/server/setup", file.setup.iter().flatten().collect()),
+    ];
+    for (pointer, words) in words {
+        if words.into_iter().any(|word| looks_like_secret(word) || !secrets_in_url(word).is_empty()) {
+            let help = "it would be stored with every run; name the variable that holds it in `env`".to_owned();
+            compiler.at_value(pointer, "a command in a file may hold no password, key or token", help);
+        }
+    }
     if let Some(index) = file.setup.iter().position(Vec::is_empty) {
         compiler.at_value(&child("/server/setup", index), "a command needs a program", None);
     }
@@ -69,6 +81,11 @@ pub(super) fn compile(compiler: &mut Compiler<'_>, stored_tools: Option<&str>) -
     Some((server, tools))
 }
 
+/// Returns true if a URL names a user, or has a part that is a secret.
+fn holds_secret(url: &str) -> bool {
+    url.split('/').nth(2).is_some_and(|host| host.contains('@')) || !secrets_in_url(url).is_empty()
+}
+
 /// Returns how the server is reached: by exactly one of `command` and `url`.
 fn endpoint(compiler: &mut Compiler<'_>, file: &ServerFile) -> Option<ServerEndpoint> {
     if file.token_env.is_some() && file.url.is_none() {
@@ -80,9 +97,9 @@ fn endpoint(compiler: &mut Compiler<'_>, file: &ServerFile) -> Option<ServerEndp
         (None, Some(url)) if !(url.starts_with("http://") || url.starts_with("https://")) => {
             compiler.at_value("/server/url", "this is not a URL of http or https", None);
         }
-        (None, Some(url)) if url.split('/').nth(2).is_some_and(|host| host.contains('@')) => {
-            let help = "name the variable with the token in `token_env`".to_owned();
-            compiler.at_value("/server/url", "a URL in a file may not hold a password", help);
+        (None, Some(url)) if holds_secret(url) => {
+            let help = "it would be stored with every run; name the variable with the token in `token_env`".to_owned();
+            compiler.at_value("/server/url", "a URL in a file may hold no password, key or token", help);
         }
         (None, Some(url)) => {
             return Some(ServerEndpoint::Url { url: url.clone(), token_env: file.token_env.clone() });

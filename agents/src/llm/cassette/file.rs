@@ -1,10 +1,10 @@
 //! Recording files: a header, then one recording per line.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufRead, BufReader, Read as _, Write as _};
 use std::path::Path;
 
-use healbench_protocol::fingerprint;
+use healbench_protocol::{fingerprint, private_file};
 use serde_json::{Value, json};
 
 use super::error::io_error;
@@ -128,7 +128,7 @@ pub(super) fn write(dir: &Path, api: Api, model: &str, records: &[&Record]) -> R
 pub(super) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(".part");
-    let mut file = File::create(&temporary)?;
+    let mut file = private_file().write(true).create(true).truncate(true).open(&temporary)?;
     file.write_all(content)?;
     file.sync_all()?;
     fs::rename(&temporary, path)

@@ -1,8 +1,10 @@
 //! The file that a recording process appends to.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, BufReader, Write as _};
 use std::path::{Path, PathBuf};
+
+use healbench_protocol::private_file;
 
 use super::CassetteError;
 use super::error::io_error;
@@ -27,7 +29,7 @@ impl Journal {
         let path = dir.join(NAME);
         let failed = || io_error("create", &path);
         let file = loop {
-            let file = OpenOptions::new().create(true).append(true).open(&path).map_err(failed())?;
+            let file = private_file().create(true).append(true).open(&path).map_err(failed())?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => return Err(CassetteError::Busy(dir.into())),

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use healbench_protocol::Secrets;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION};
 use reqwest::{StatusCode, Url};
 use serde_json::Value;
@@ -10,7 +11,6 @@ use super::attempt::{Attempt, AttemptError, RawAnswer};
 use super::{EndpointError, LONGEST_WAIT, backoff};
 use crate::llm::lenient_json;
 use crate::llm::limiter::LoadSignal;
-use crate::llm::secret::Secrets;
 
 #[derive(Debug)]
 pub(super) enum AttemptOutcome {

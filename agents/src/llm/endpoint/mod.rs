@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use healbench_protocol::secrets;
 use reqwest::{Client, Request, Url};
 use serde_json::Value;
 
@@ -25,7 +26,6 @@ pub use self::network::Network;
 pub use self::setup::{HOST_VARIABLE, SetupError};
 use super::api::max_output_tokens;
 use super::limiter::LoadSignal;
-use super::secret::Secrets;
 use super::token_rate::{Sent, TokenRate};
 use super::{ConcurrencyLimiter, Model};
 
@@ -37,7 +37,6 @@ pub struct Endpoint {
     pub(super) network: Arc<Network>,
     pub(super) model: Model,
     pub(super) base: Url,
-    pub(super) secrets: Secrets,
     client: Client,
     limiter: Arc<ConcurrencyLimiter>,
     /// `None` without a limit.
@@ -90,11 +89,11 @@ impl Endpoint {
         env: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Endpoint, SetupError> {
         let base = setup::base_url(&setup::with_host(&model.base_url, env)?)?;
-        let (headers, secrets) = setup::headers(model, env)?;
+        let headers = setup::headers(model, env)?;
         let client = setup::client(&base, headers)?;
         let limiter = Arc::new(ConcurrencyLimiter::new(model.connections));
         let rate = model.limits.tokens_per_minute.map(TokenRate::new);
-        Ok(Endpoint { network: Arc::clone(network), model: model.clone(), base, secrets, client, limiter, rate })
+        Ok(Endpoint { network: Arc::clone(network), model: model.clone(), base, client, limiter, rate })
     }
 
     /// Returns the limiter of concurrent requests and episodes.
@@ -134,12 +133,13 @@ impl Endpoint {
             let attempt = self.attempt(&request, timeout, stop);
             let latency = started.elapsed();
             let may_be_paid = attempt::may_be_paid(&attempt);
-            let mut outcome = classify::classify(attempt, &self.secrets);
+            let secrets = secrets();
+            let mut outcome = classify::classify(attempt, &secrets);
             // The body is written to files, and a server may echo the key.
             if let AttemptOutcome::Answer(body) = &mut outcome
-                && self.secrets.redact_json(body, started.checked_add(timeout)).is_err()
+                && secrets.redact_json(body, started.checked_add(timeout)).is_err()
             {
-                outcome = classify::classify(Err(AttemptError::late(timeout)), &self.secrets);
+                outcome = classify::classify(Err(AttemptError::late(timeout)), &secrets);
             }
             self.settle_tokens(sent, &request, &outcome, may_be_paid);
             if may_be_paid && !matches!(outcome, AttemptOutcome::Answer(_)) {
@@ -210,7 +210,7 @@ impl Endpoint {
 
     /// Builds a request. The body is serialized only once for all attempts.
     fn post(&self, path: &str, body: &Value) -> Result<Request, EndpointError> {
-        let config = |error: String| EndpointError::Config(self.secrets.redact(&error));
+        let config = |error: String| EndpointError::Config(secrets().redact(&error));
         let url = self.url(path).map_err(|error| config(format!("the path `{path}` makes no URL: {error}")))?;
         let bytes = serde_json::to_vec(body).map_err(|error| config(error.to_string()))?;
         let request = self.client.post(url).header("content-type", "application/json").body(bytes).build();

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
+use healbench_mcp::is_loopback;
+use healbench_protocol::keep_secret;
 use reqwest::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Client, ClientBuilder, Url};
 
 use super::Model;
 use super::attempt::describe;
-use crate::llm::secret::{Secret, Secrets};
-use crate::llm::settings::{HOST, is_loopback};
+use crate::llm::settings::HOST;
 
 /// The most idle connections per host, enough for all threads that may send requests at once.
 const IDLE_CONNECTIONS: usize = 128;
@@ -102,19 +103,15 @@ pub(super) fn base_url(text: &str) -> Result<Url, SetupError> {
     Ok(url)
 }
 
-/// Returns the headers of every request and the secrets among them. Later sources override earlier ones: the API's
+/// Returns the headers of every request. Later sources override earlier ones: the API's
 /// headers, `headers`, `headers_env`.
-pub(super) fn headers(model: &Model, env: &dyn Fn(&str) -> Option<String>) -> Result<(HeaderMap, Secrets), SetupError> {
+pub(super) fn headers(model: &Model, env: &dyn Fn(&str) -> Option<String>) -> Result<HeaderMap, SetupError> {
     let mut headers = HeaderMap::new();
-    let mut secrets = Secrets::default();
     headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
     let key = model.key_env.as_deref().map(|variable| secret(variable, "the key", env)).transpose()?;
-    if let Some(key) = &key {
-        secrets.add(key.expose());
-    }
-    for (name, value) in model.api.headers(key.as_ref().map(Secret::expose)) {
+    for (name, value) in model.api.headers(key.as_deref()) {
         let mut value = header_value(name, &value)?;
-        value.set_sensitive(key.as_ref().is_some_and(|key| holds(&value, key)));
+        value.set_sensitive(key.as_deref().is_some_and(|key| holds(&value, key)));
         headers.insert(header_name(name)?, value);
     }
     for (name, value) in &model.headers {
@@ -122,26 +119,28 @@ pub(super) fn headers(model: &Model, env: &dyn Fn(&str) -> Option<String>) -> Re
     }
     for (name, variable) in &model.headers_env {
         let secret = secret(variable, &format!("the header `{name}`"), env)?;
-        let mut value = header_value(name, secret.expose())?;
+        let mut value = header_value(name, &secret)?;
         value.set_sensitive(true);
         headers.insert(header_name(name)?, value);
-        secrets.add(secret.expose());
     }
-    Ok((headers, secrets))
+    Ok(headers)
 }
 
-fn holds(value: &HeaderValue, key: &Secret) -> bool {
-    value.to_str().is_ok_and(|value| value.contains(key.expose()))
+fn holds(value: &HeaderValue, key: &str) -> bool {
+    value.to_str().is_ok_and(|value| value.contains(key))
 }
 
-/// Returns a variable's value, trimmed because keys read from files end with a line break.
-fn secret(variable: &str, purpose: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<Secret, SetupError> {
+/// Returns a variable's value and keeps it as a secret, trimmed because keys read from files end with a line break.
+fn secret(variable: &str, purpose: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<String, SetupError> {
     let value = env(variable).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
     let (variable, purpose) = (variable.to_owned(), purpose.to_owned());
     match value {
         None => Err(SetupError::NoKey { variable, purpose }),
         Some(value) if HeaderValue::from_str(&value).is_err() => Err(SetupError::BadKey { variable, purpose }),
-        Some(value) => Ok(Secret::new(value)),
+        Some(value) => {
+            keep_secret(&value);
+            Ok(value)
+        }
     }
 }
 

@@ -1,6 +1,4 @@
-//! Validation of base URLs, and the check whether a URL refers to this machine.
-
-use std::net::IpAddr;
+//! Validation of base URLs.
 
 use reqwest::Url;
 
@@ -24,11 +22,4 @@ pub(super) fn normalize(text: &str) -> Result<String, (&'static str, &'static st
         return Err(("has a query or a fragment, which is not shown", EXAMPLE));
     }
     Ok(url.as_str().trim_end_matches('/').replace(SOME_HOST, HOST))
-}
-
-/// Returns true if the host is `localhost` or a loopback address.
-pub(in crate::llm) fn is_loopback(url: &Url) -> bool {
-    let Some(host) = url.host_str() else { return false };
-    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-    host == "localhost" || host.ends_with(".localhost") || address.is_ok_and(|address| address.is_loopback())
 }

@@ -10,10 +10,11 @@ use std::io;
 use std::path::Path;
 
 use healbench_config::{ConfigError, Document, is_name};
+use healbench_mcp::is_loopback;
 use healbench_protocol::{Object, ToolsMode};
 use reqwest::Url;
 
-pub(super) use base_url::{HOST, is_loopback};
+pub(super) use base_url::HOST;
 pub use model_ref::{ModelRef, ModelRefError, resolve_model};
 pub(super) use table::read_price;
 

@@ -35,7 +35,6 @@ pub(crate) fn audit(args: &AuditArgs, terminal: &Terminal) -> Result<ExitStatus,
         }
         None => CallsFile::default(),
     };
-    let handed_on = args.server.env.iter().chain(&args.server.token_env);
     let stop = Arc::new(AtomicBool::new(false));
     let on_interrupt = Arc::clone(&stop);
     ctrlc::set_handler(move || on_interrupt.store(true, Ordering::Relaxed))?;
@@ -45,7 +44,6 @@ pub(crate) fn audit(args: &AuditArgs, terminal: &Terminal) -> Result<ExitStatus,
         allow_writes: args.allow_writes,
         call_timeout: Duration::from_secs(args.call_timeout.into()),
         stop,
-        secrets: handed_on.filter_map(|name| std::env::var(name).ok()).collect(),
     };
     let report = healbench_audit::audit(&options, &mut || start(args))?;
     let changes = baseline.as_ref().map(|baseline| changes(baseline, &report));

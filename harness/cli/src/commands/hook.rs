@@ -1,8 +1,61 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use healbench_protocol::{looks_like_secret, names_secret, secrets_in_url};
+
 use crate::error::{CliError, ExitStatus};
 use crate::terminal::Terminal;
+
+/// Refuses a command of `--on-complete` that holds a key, since manifests and job scripts store the command line.
+pub(crate) fn check(command: Option<&str>) -> Result<(), CliError> {
+    if !command.is_some_and(holds_key) {
+        return Ok(());
+    }
+    Err(CliError::new("the command of `--on-complete` holds what looks like a key, and would be stored with the run")
+        .help("name a variable in it, in single quotes so that it is read when the command runs: '... $TOKEN ...'"))
+}
+
+/// The names of ways to authenticate that stand before a key in a header.
+const SCHEMES: [&str; 4] = ["basic", "bearer", "digest", "token"];
+
+fn holds_key(command: &str) -> bool {
+    // The shell that started this process may have put the value of a variable into the command.
+    let is_value = |(name, value): (String, String)| {
+        names_secret(&name) && value.trim().len() >= 8 && command.contains(value.trim())
+    };
+    let variables =
+        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    if { variables }.any(is_value) {
+        return true;
+    }
+    let is_key = |value: &str| !value.is_empty() && !value.starts_with(['$', '<', '-', '|', '&', ';']);
+    // The name of the value that a word is.
+    let mut name = "";
+    command
+        .split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '(' | ')'))
+        .filter(|word| !word.is_empty())
+        .any(|word| {
+            let (own_name, value) = match word.split_once(['=', ':']) {
+                Some((own, value)) if !word.contains("://") => (own, value),
+                _ => (name, word),
+            };
+            let is_scheme = SCHEMES.iter().any(|scheme| word.eq_ignore_ascii_case(scheme));
+            let found = (names_secret(own_name) && is_key(value) && !is_scheme)
+                || (word.contains("://") && secrets_in_url(word).iter().any(|secret| is_key(secret)))
+                || looks_like_secret(word);
+            name = match (is_scheme, value.is_empty() || word.starts_with('-')) {
+                (true, _) if names_secret(name) => name,
+                (false, true) => own_name_of(word),
+                _ => "",
+            };
+            found
+        })
+}
+
+/// Returns the name that a word gives to the next one: an option, or a header.
+fn own_name_of(word: &str) -> &str {
+    if word.contains('=') { "" } else { word.trim_end_matches(':') }
+}
 
 /// Runs the command of `--on-complete` with the run's directory in `HEALBENCH_RUN`. What it prints goes to stderr.
 pub(crate) fn on_complete(command: Option<&str>, run: &Path, terminal: &Terminal) -> Result<(), CliError> {
@@ -19,4 +72,36 @@ pub(crate) fn on_complete(command: Option<&str>, run: &Path, terminal: &Terminal
     };
     let status = child.status().map_err(|source| failed(source.to_string()))?;
     if status.success() { Ok(()) } else { Err(failed(status.to_string())) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_with_a_key_is_known() {
+        for command in [
+            "curl -H 'Authorization: Bearer abcdef0123' https://a.example",
+            "curl -H \"X-Api-Key: abc\" https://a.example",
+            "upload --token abc",
+            "upload --api-key=abc",
+            "TOKEN=abc upload",
+            "curl 'https://a.example/hook?key=abc'",
+            "curl https://ann:h0rse@a.example/",
+            "upload sk-0123456789abcdef0123",
+        ] {
+            assert!(holds_key(command), "{command}");
+        }
+        for command in [
+            "curl -H \"Authorization: Bearer $TOKEN\" https://a.example",
+            "upload --token \"$TOKEN\" --key-file ~/.keys/upload",
+            "upload --token=$(cat token)",
+            "TOKEN=$OTHER upload",
+            "curl \"https://a.example/hook?key=$KEY\"",
+            "healbench report \"$HEALBENCH_RUN\" --html run.html && echo done",
+            "echo author: me",
+        ] {
+            assert!(!holds_key(command), "{command}");
+        }
+    }
 }

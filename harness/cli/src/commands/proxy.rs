@@ -1,4 +1,4 @@
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, BufReader, Write};
 use std::path::Path;
 use std::process;
@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use healbench_mcp::{ServerCommand, Variables};
+use healbench_protocol::{keep_variable, names_secret, private_file};
 use healbench_proxy::{Files, Recording, Rules, proxy as run};
 
 use crate::args::ProxyArgs;
@@ -31,6 +32,10 @@ pub(crate) fn proxy(args: &ProxyArgs, _: &Terminal) -> Result<ExitStatus, CliErr
         Some(folder) => Some(recording(folder)?),
         None => None,
     };
+    // The server has all variables. What is recorded of its session holds none that is a secret.
+    let variables =
+        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    variables.filter(|(name, _)| names_secret(name)).for_each(|(name, value)| keep_variable(&name, &value));
     let command = ServerCommand::new(&args.command, &[]).ok_or_else(|| CliError::new("there is no command"))?;
     let command = ServerCommand { environment: Variables::Inherited, ..command };
     let stop = Arc::new(AtomicBool::new(false));
@@ -49,7 +54,7 @@ pub(crate) fn proxy(args: &ProxyArgs, _: &Terminal) -> Result<ExitStatus, CliErr
 }
 
 fn append(path: &Path) -> Result<Box<dyn Write + Send>, CliError> {
-    let file = OpenOptions::new().create(true).append(true).open(path);
+    let file = private_file().create(true).append(true).open(path);
     Ok(Box::new(file.map_err(|source| CliError::write(path, &source))?))
 }
 

@@ -33,6 +33,7 @@ mod run_names;
 mod runs_on_servers;
 mod sample_sizes;
 mod schemas;
+mod secrets;
 mod servers;
 mod shards;
 mod stored_run;
@@ -75,6 +76,23 @@ impl Sandbox {
 
     fn start(&self, args: &[&str]) -> CommandResult {
         CommandResult::new(self.command(args).output().unwrap())
+    }
+
+    /// Returns the contents of all files, those that are compressed without compression.
+    fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let (mut files, mut folders) = (Vec::new(), vec![self.dir.path().to_owned()]);
+        while let Some(folder) = folders.pop() {
+            for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+                if path.is_dir() {
+                    folders.push(path);
+                    continue;
+                }
+                let bytes = std::fs::read(&path).unwrap();
+                let is_compressed = path.extension().is_some_and(|end| end == "zst");
+                files.push((path, if is_compressed { zstd::decode_all(&bytes[..]).unwrap() } else { bytes }));
+            }
+        }
+        files
     }
 
     /// Runs the program and asserts that it succeeds.

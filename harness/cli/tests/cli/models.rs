@@ -237,23 +237,7 @@ fn a_key_is_never_printed_or_stored() {
         texts.push(sandbox.ok(&["cassette", "show", "tape", line.split_whitespace().next().unwrap()]).out);
     }
     assert!(texts.iter().any(|text| text.contains("[key]")), "the echoes were there");
-    let mut folders = vec![sandbox.path("")];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
-            match entry.is_dir() {
-                true => folders.push(entry),
-                false => {
-                    let bytes = std::fs::read(&entry).unwrap();
-                    let plain = if entry.extension().is_some_and(|end| end == "zst") {
-                        zstd::decode_all(&bytes[..]).unwrap()
-                    } else {
-                        bytes
-                    };
-                    texts.push(String::from_utf8_lossy(&plain).into_owned());
-                }
-            }
-        }
-    }
+    texts.extend(sandbox.files().into_iter().map(|(_, bytes)| String::from_utf8_lossy(&bytes).into_owned()));
     assert!(texts.iter().all(|text| !text.contains(KEY)), "{:?}", texts.iter().find(|text| text.contains(KEY)));
 }
 

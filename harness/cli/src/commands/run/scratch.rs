@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use healbench_protocol::private_file;
 use healbench_record::{RunDir, RunManifest};
 
 use crate::error::CliError;
@@ -89,7 +90,7 @@ fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
         match entry.file_type()? {
             kind if kind.is_dir() => copy_folder(&entry.path(), &target)?,
             kind if kind.is_file() => {
-                let mut file = File::create(&target)?;
+                let mut file = private_file().write(true).create(true).truncate(true).open(&target)?;
                 io::copy(&mut File::open(entry.path())?, &mut file)?;
                 file.sync_all()?;
             }

@@ -5,9 +5,8 @@
 
 use std::ops::Range;
 
-use healbench_protocol::is_unsafe;
-
 use super::{MIN_SECRET_BYTES, TextEnd};
+use crate::is_unsafe;
 
 /// The shortest prefix of a spelling that is redacted at the end of a truncated text.
 const MIN_TAIL_BYTES: usize = 6;
@@ -15,8 +14,11 @@ const MIN_TAIL_BYTES: usize = 6;
 const MAX_SEPARATORS: usize = 256;
 
 /// One spelling of a secret. Case is ignored, because hosts and content types are lowercased.
+#[derive(Clone)]
 pub(super) struct Spelling {
     characters: Vec<u8>,
+    /// True if it is found between characters that are no letters and digits only.
+    is_word: bool,
     /// True if the character before has bits of the secret, as in Base64, where a byte spans two characters.
     shares_before: bool,
     /// True if the character after has bits of the secret.
@@ -28,12 +30,24 @@ const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 impl Spelling {
     /// Returns all spellings of a secret.
     pub(super) fn all_of(secret: &str) -> Vec<Spelling> {
-        let unshared = |characters: Vec<u8>| Spelling { characters, shares_before: false, shares_after: false };
+        let unshared =
+            |characters: Vec<u8>| Spelling { characters, is_word: false, shares_before: false, shares_after: false };
         let hex = secret.bytes().flat_map(|byte| format!("{byte:02x}").into_bytes()).collect();
         let mut all = vec![unshared(secret.as_bytes().to_vec()), unshared(hex)];
         // The characters depend on the position of the first byte in its group of three.
         all.extend((0..3).map(|position| Spelling::base64(secret.as_bytes(), position)));
         all
+    }
+
+    /// Returns the spelling of a short secret, as it is.
+    pub(super) fn word(secret: &str) -> Spelling {
+        let characters = secret.as_bytes().to_vec();
+        Spelling { characters, is_word: true, shares_before: false, shares_after: false }
+    }
+
+    /// Returns true if this is the secret itself.
+    pub(super) fn is(&self, secret: &str) -> bool {
+        self.characters == secret.as_bytes()
     }
 
     /// Returns the Base64 characters that a secret alone decides, if its first byte is at `position` of three.
@@ -42,7 +56,12 @@ impl Spelling {
         let (first_bit, end_bit) = (position * 8, (position + secret.len()) * 8);
         let characters = (first_bit.div_ceil(6)..end_bit / 6)
             .map(|index| BASE64[usize::from((index * 6..index * 6 + 6).fold(0, |value, at| value << 1 | bit(at)))]);
-        Spelling { characters: characters.collect(), shares_before: first_bit % 6 != 0, shares_after: end_bit % 6 != 0 }
+        Spelling {
+            characters: characters.collect(),
+            is_word: false,
+            shares_before: first_bit % 6 != 0,
+            shares_after: end_bit % 6 != 0,
+        }
     }
 
     /// Returns the range to redact if this spelling begins at `start`: all of it, at least half of it, or a prefix at
@@ -52,7 +71,14 @@ impl Spelling {
         if !readings(&text[start..]).into_iter().flatten().any(|(byte, _)| is_same(byte, first)) {
             return None;
         }
+        let is_inside = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+        if self.is_word && start > 0 && is_inside(text.get(start - 1)) {
+            return None;
+        }
         let (mut to, matched) = self.match_prefix(text, start);
+        if self.is_word && is_inside(text.get(to)) {
+            return None;
+        }
         let is_whole = matched == self.characters.len();
         let breaks_off = end == TextEnd::MaybeTruncated && to == text.len() && matched >= MIN_TAIL_BYTES;
         if !(is_whole || (matched >= MIN_SECRET_BYTES && matched * 2 >= self.characters.len()) || breaks_off) {
@@ -110,7 +136,7 @@ fn is_same(a: u8, b: u8) -> bool {
 }
 
 /// The bytes at which a spelling may begin.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub(super) struct StartBytes(Vec<bool>);
 
 impl StartBytes {

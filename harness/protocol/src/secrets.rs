@@ -1,14 +1,19 @@
-//! API keys and their redaction in text from servers.
+//! Secrets of this process, and their redaction in what servers and programs say.
+//!
+//! The variables that servers and programs are given by name, and all keys and tokens, are in one list. Whatever reads a text from
+//! outside masks it before it is stored, shown or passed on.
 
 mod spelling;
 
 use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
 
-use healbench_protocol::{Object, is_unsafe};
 use serde_json::Value;
 
 use self::spelling::{Spelling, StartBytes};
+use crate::{Object, is_unsafe};
 
 /// The replacement for a secret.
 const REDACTED: &str = "[key]";
@@ -17,30 +22,108 @@ const MESSAGE_CHARS: usize = 300;
 /// Shorter values are not redacted, because they may be ordinary words: for servers that need no key, users set `none`
 /// or `ollama`.
 const MIN_SECRET_BYTES: usize = 8;
+/// The shortest value of a variable that is redacted if the variable's name says that it is a secret. It is searched as a word.
+const MIN_NAMED_BYTES: usize = 4;
+/// The words in the name of a value that say that it is a secret.
+const SECRET_NAMES: [&str; 10] =
+    ["key", "pass", "pwd", "pin", "auth", "authorization", "credential", "credentials", "signature", "sig"];
+/// The last words of names whose value is none all the same.
+const NOT_SECRET_NAMES: [&str; 8] = ["file", "path", "dir", "env", "name", "sock", "type", "url"];
+/// The ends of words that say the same.
+const SECRET_NAME_ENDS: [&str; 6] = ["apikey", "token", "secret", "password", "passwd", "passphrase"];
 
-/// A value that is sent to a server and never shown.
-pub(super) struct Secret(String);
+/// The prefixes of the secrets of well-known services.
+const SECRET_PREFIXES: [&str; 15] = [
+    "sk-",
+    "sk_",
+    "AIza",
+    "gsk_",
+    "xai-",
+    "hf_",
+    "pplx-",
+    "nvapi-",
+    "ghp_",
+    "github_pat_",
+    "r8_",
+    "AKIA",
+    "ya29.",
+    "eyJ",
+    "AQ.",
+];
+/// Shorter words are not secrets, regardless of their prefix.
+const MIN_PREFIXED_CHARS: usize = 20;
 
-impl Secret {
-    pub(super) fn new(value: String) -> Secret {
-        Secret(value)
+/// Returns true if a text appears to contain a secret.
+pub fn looks_like_secret(text: &str) -> bool {
+    let text = text.trim();
+    let is_inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let is_secret =
+        |word: &str| word.len() >= MIN_PREFIXED_CHARS && SECRET_PREFIXES.iter().any(|start| word.starts_with(start));
+    ["sk-", "AIza", "Bearer ", "-----BEGIN"].iter().any(|start| text.starts_with(start))
+        || text.split(|c| !is_inside(c)).any(is_secret)
+}
+
+/// Returns true if a name, such as that of a variable or of a parameter of a URL, says that its value is a secret: `apiKey` and
+/// `API_KEY` do, `monkey` and `max_tokens` do not.
+pub fn names_secret(name: &str) -> bool {
+    let mut words = vec![String::new()];
+    let mut before_is_lower = false;
+    for c in name.chars() {
+        if !c.is_alphanumeric() || (c.is_uppercase() && before_is_lower) {
+            words.push(String::new());
+        }
+        before_is_lower = c.is_lowercase() || c.is_numeric();
+        if let Some(word) = words.last_mut().filter(|_| c.is_alphanumeric()) {
+            word.extend(c.to_lowercase());
+        }
     }
+    let is_secret =
+        |word: &String| SECRET_NAMES.contains(&word.as_str()) || SECRET_NAME_ENDS.iter().any(|end| word.ends_with(end));
+    // `key_file` and `token_env` name where a secret is.
+    !words.last().is_some_and(|last| NOT_SECRET_NAMES.contains(&last.as_str())) && words.iter().any(is_secret)
+}
 
-    /// Returns the value. Use it only for a header.
-    pub(super) fn expose(&self) -> &str {
-        &self.0
+/// Returns the parts of a URL that are secrets: a password, and the values of parameters that are called or look like one.
+pub fn secrets_in_url(url: &str) -> Vec<&str> {
+    let mut found: Vec<&str> = password_of_url(url).into_iter().collect();
+    let after = url.split_once(['?', '#']).map_or("", |(_, after)| after);
+    let parameters = after.split(['&', ';', '?', '#']).filter_map(|parameter| parameter.split_once('='));
+    found.extend(parameters.filter(|(name, value)| names_secret(name) && !value.is_empty()).map(|(_, value)| value));
+    found.extend(url.split(['/', '?', '#', '&', ';', '=']).filter(|part| looks_like_secret(part)));
+    found
+}
+
+static OF_PROCESS: RwLock<Option<Arc<Secrets>>> = RwLock::new(None);
+
+/// Adds a key or a token to the secrets of this process.
+pub fn keep_secret(value: &str) {
+    keep(|secrets| secrets.add(value));
+}
+
+/// Adds the value of a variable that a program is given by its name. The path of something that exists is no secret.
+pub fn keep_variable(name: &str, value: &str) {
+    keep(|secrets| secrets.add_variable(name, value));
+}
+
+/// Returns the secrets of this process as they are now.
+pub fn secrets() -> Arc<Secrets> {
+    OF_PROCESS.read().unwrap_or_else(PoisonError::into_inner).clone().unwrap_or_default()
+}
+
+/// Changes a copy of the list, so that those who search it never wait.
+fn keep(add: impl FnOnce(&mut Secrets)) {
+    let mut all = OF_PROCESS.write().unwrap_or_else(PoisonError::into_inner);
+    let mut changed = all.as_deref().cloned().unwrap_or_default();
+    let known = changed.spellings.len();
+    add(&mut changed);
+    if changed.spellings.len() > known {
+        *all = Some(Arc::new(changed));
     }
 }
 
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(REDACTED)
-    }
-}
-
-/// All secrets of an endpoint, in every spelling that is searched for.
-#[derive(Default)]
-pub(crate) struct Secrets {
+/// Secrets, in every spelling that is searched for.
+#[derive(Default, Clone)]
+pub struct Secrets {
     spellings: Vec<Spelling>,
     starts: StartBytes,
 }
@@ -52,20 +135,58 @@ impl fmt::Debug for Secrets {
 }
 
 impl Secrets {
-    /// Adds a header's value. In `Bearer VALUE` only `VALUE` is secret.
-    pub(crate) fn add(&mut self, value: &str) {
+    /// Adds a header's value. In `Bearer VALUE` only `VALUE` is secret. Values of fewer than 8 bytes are words.
+    pub fn add(&mut self, value: &str) {
+        let value = value.trim();
         let secret = match value.split_once(' ') {
             Some((scheme, rest)) if scheme.bytes().all(|b| b.is_ascii_alphabetic()) && !rest.contains(' ') => rest,
             _ => value,
         };
-        if secret.len() >= MIN_SECRET_BYTES {
+        if secret.len() >= MIN_SECRET_BYTES && !self.holds(secret) {
             self.spellings.extend(Spelling::all_of(secret));
             self.starts = StartBytes::of(&self.spellings);
         }
     }
 
+    /// Adds the value of a variable: the whole, each of its lines, and the password of a URL.
+    fn add_variable(&mut self, name: &str, value: &str) {
+        let value = value.trim();
+        if Path::new(value).is_absolute() && Path::new(value).exists() {
+            return;
+        }
+        self.add(value);
+        if value.len() < MIN_SECRET_BYTES && names_secret(name) {
+            self.add_word(value);
+        }
+        if value.contains('\n') {
+            value.lines().for_each(|line| self.add(line));
+        }
+        if let Some(password) = password_of_url(value) {
+            self.add(password);
+            self.add_word(password);
+        }
+    }
+
+    /// Adds a short secret, which is searched as a whole word, since it may be a part of any text.
+    fn add_word(&mut self, word: &str) {
+        let is_short = (MIN_NAMED_BYTES..MIN_SECRET_BYTES).contains(&word.len());
+        if is_short && word.is_ascii() && !self.holds(word) {
+            self.spellings.push(Spelling::word(word));
+            self.starts = StartBytes::of(&self.spellings);
+        }
+    }
+
+    fn holds(&self, secret: &str) -> bool {
+        self.spellings.iter().any(|spelling| spelling.is(secret))
+    }
+
+    /// Returns true if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.spellings.is_empty()
+    }
+
     /// Prepares text from a server for a message: removes secrets, truncates it and escapes control characters.
-    pub(crate) fn redact(&self, text: &str) -> String {
+    pub fn redact(&self, text: &str) -> String {
         let clean = self.replace_secrets(text.trim(), TextEnd::MaybeTruncated, None);
         // Without a time limit, it cannot be exceeded.
         let clean = clean.unwrap_or(Some(REDACTED.to_owned()));
@@ -85,15 +206,33 @@ impl Secrets {
         out
     }
 
+    /// Replaces secrets in a text that may have been cut.
+    pub fn mask_cut(&self, text: &str) -> String {
+        let clean = self.replace_secrets(text, TextEnd::MaybeTruncated, None).unwrap_or(Some(REDACTED.to_owned()));
+        clean.unwrap_or_else(|| text.to_owned())
+    }
+
     /// Replaces secrets in a complete text.
-    pub(crate) fn mask(&self, text: &str) -> String {
+    pub fn mask(&self, text: &str) -> String {
         // Without a time limit, it cannot be exceeded.
         let clean = self.replace_secrets(text, TextEnd::Complete, None).unwrap_or(Some(REDACTED.to_owned()));
         clean.unwrap_or_else(|| text.to_owned())
     }
 
-    /// Redacts secrets in all strings and object keys of `value`, unless this takes longer than `until`.
-    pub(crate) fn redact_json(&self, value: &mut Value, until: Option<Instant>) -> Result<(), TimeLimitExceeded> {
+    /// Replaces secrets in all strings, numbers and names of a value.
+    pub fn mask_json(&self, value: &mut Value) {
+        // Without a time limit, it cannot be exceeded.
+        let _ = self.redact_json(value, None);
+    }
+
+    /// Replaces secrets in all strings, numbers and names of a value, unless this takes longer than `until`.
+    ///
+    /// # Errors
+    /// [`TimeLimitExceeded`]; a part of the value is redacted then.
+    pub fn redact_json(&self, value: &mut Value, until: Option<Instant>) -> Result<(), TimeLimitExceeded> {
+        if self.is_empty() {
+            return Ok(());
+        }
         match value {
             Value::String(text) => {
                 if let Some(clean) = self.replace_secrets(text, TextEnd::Complete, until)? {
@@ -115,6 +254,8 @@ impl Secrets {
                     *fields = clean;
                 }
             }
+            // A number is a secret only as a whole.
+            Value::Number(number) if self.holds(&number.to_string()) => *value = REDACTED.into(),
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
         Ok(())
@@ -158,9 +299,17 @@ impl Secrets {
 /// The number of places that are searched between two looks at the clock.
 const SEARCHES_PER_CLOCK: u32 = 256;
 
+/// Returns the password in a URL of any scheme.
+fn password_of_url(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let (user, _) = authority.rsplit_once('@')?;
+    user.split_once(':').map(|(_, password)| password)
+}
+
 /// The error of a search that took too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct TimeLimitExceeded;
+pub struct TimeLimitExceeded;
 
 /// The completeness of a text: a truncated one may end inside a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -324,6 +473,69 @@ mod tests {
         let mut value = json!({"a": [KEY, {"b": format!("x{KEY}x")}], KEY: 1, "c": "sk-Ab/"});
         secrets().redact_json(&mut value, None).unwrap();
         assert_eq!(value.to_string(), r#"{"a":["[key]",{"b":"x[key]x"}],"[key]":1,"c":"sk-Ab/"}"#);
+    }
+
+    #[test]
+    fn a_number_that_is_a_secret_is_replaced_as_a_whole() {
+        let mut secrets = Secrets::default();
+        secrets.add("8675309000");
+        let mut value = json!({"id": 8_675_309_000_i64, "other": 86_753_090_001_i64});
+        secrets.mask_json(&mut value);
+        assert_eq!(value.to_string(), r#"{"id":"[key]","other":86753090001}"#);
+    }
+
+    #[test]
+    fn the_value_of_a_variable_is_searched_by_what_it_is() {
+        let of = |name: &str, value: &str| {
+            let mut secrets = Secrets::default();
+            secrets.add_variable(name, value);
+            secrets
+        };
+        // A short one only if its name says so, and as a word.
+        assert_eq!(of("DB_PASS", "h0rse").mask("h0rse, h0rses, (h0rse)"), "[key], h0rses, ([key])");
+        assert_eq!(of("PORT", "8080").mask("port 8080"), "port 8080");
+        assert_eq!(of("TOKEN", "abc").mask("abc"), "abc");
+        // Lines of a longer one, and the password of an address.
+        let pem = "-----BEGIN KEY-----\nMIIEvAIBADANBgkqhkiG\n9w0BAQEFAASCBKYwggSi\n-----END KEY-----";
+        assert_eq!(of("PEM", pem).mask("line 2: 9w0BAQEFAASCBKYwggSi"), "line 2: [key]");
+        let database = of("DATABASE_URL", "postgres://ann:h0rse-battery@db:5432/shop");
+        assert_eq!(database.mask("login of ann with h0rse-battery failed"), "login of ann with [key] failed");
+        assert_eq!(database.mask("postgres://ann:h0rse-battery@db:5432/shop is down"), "[key] is down");
+        // A folder that exists is no secret.
+        let folder = std::env::temp_dir().to_string_lossy().into_owned();
+        assert!(of("DATA_KEY_DIR", &folder).is_empty());
+    }
+
+    #[test]
+    fn secrets_in_urls_are_found() {
+        for (url, expected) in [
+            ("https://a.example/mcp?key=abc", vec!["abc"]),
+            ("https://a.example/mcp?q=1&tavilyApiKey=tvly-1#token=x", vec!["tvly-1", "x"]),
+            ("https://ann:h0rse@a.example/mcp", vec!["h0rse"]),
+            ("https://a.example/sk-0123456789abcdef0123/mcp", vec!["sk-0123456789abcdef0123"]),
+            ("https://a.example/mcp?page=2", vec![]),
+        ] {
+            assert_eq!(secrets_in_url(url), expected, "{url}");
+        }
+    }
+
+    #[test]
+    fn names_of_secrets_are_known() {
+        for name in ["API_KEY", "apiKey", "tavilyApiKey", "key", "GITHUB_TOKEN", "access_token", "PGPASSWORD", "X-Auth"]
+        {
+            assert!(names_secret(name), "{name}");
+        }
+        for name in ["monkey", "MAX_TOKENS", "author", "PORT", "KEY_FILE", "token_env", "keyboard", "q", ""] {
+            assert!(!names_secret(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_secrets_of_the_process_grow() {
+        keep_secret("a-secret-of-the-process");
+        keep_variable("OTHER", "another-secret-of-it");
+        keep_secret("a-secret-of-the-process");
+        assert_eq!(super::secrets().mask("a-secret-of-the-process another-secret-of-it"), "[key] [key]");
     }
 
     #[test]
