@@ -125,6 +125,8 @@ fn call(mode: &str, id: &Value, params: &Value) {
             send(&json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progress": 1}}));
         },
         "leaks" => return leak(id, text),
+        // An outage of a part of it.
+        "outage" if text == Some("wait") && token() == "down" => return,
         "files" => return file(id, params),
         "audited" => return audited(id, params),
         "proxied" => return proxied(id, params),

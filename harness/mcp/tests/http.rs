@@ -211,3 +211,30 @@ fn an_answer_that_is_not_mcp_ends_the_session() {
     let error = session.call("echo", &json!({"text": "page"}), LONG).err().unwrap().to_string();
     assert!(error.contains("text/html"), "{error}");
 }
+
+/// Tokens come from variables; PATH is set everywhere.
+#[test]
+fn a_token_that_a_server_echoes_is_masked() {
+    let token = std::env::var("PATH").unwrap();
+    for status in ["200 OK", "400 Bad Request", "403 Forbidden", "410 Gone", "418 I'm a teapot", "999 Wrong"] {
+        let url = serve(move |head, request| {
+            let echoed = head.lines().find(|line| line.to_ascii_lowercase().starts_with("authorization:")).unwrap();
+            match request["method"].as_str().unwrap() {
+                "tools/call" if status == "200 OK" => {
+                    result(request, json!({"content": [{"type": "text", "text": echoed}], "isError": true}))
+                }
+                "tools/call" => {
+                    Answer(status, "content-type: application/json\r\n", json!({"error": echoed}).to_string())
+                }
+                _ => older(request),
+            }
+        });
+        let mut session = HttpSession::connect(&Address::new(&url, Some("PATH")).unwrap(), &LIMITS).unwrap();
+        let said = match session.call("echo", &json!({}), LONG) {
+            Ok(answer) => format!("{answer:?}"),
+            Err(error) => error.to_string(),
+        };
+        assert!(!said.contains(&token), "{status}: {said}");
+        assert!(status == "999 Wrong" || said.contains("[key]"), "{status}: {said}");
+    }
+}

@@ -9,7 +9,7 @@ pub(crate) mod completions;
 pub(crate) mod contract;
 pub(crate) mod gate;
 pub(crate) mod hold;
-mod hook;
+pub(crate) mod hook;
 mod inspect;
 pub(crate) mod man;
 pub(crate) mod merge;

@@ -99,3 +99,36 @@ fn a_server_that_ends_loses_its_episodes() {
     assert!(run.err.contains("2 of 2 episodes were lost:"), "{}", run.err);
     assert!(run.err.contains("ended (exit status: 137) before it answered `tools/call`"), "{}", run.err);
 }
+
+#[test]
+fn an_outage_is_no_verdict() {
+    let sandbox = Sandbox::new();
+    new_scenario(&sandbox, "outage");
+    let first = std::fs::read_to_string(sandbox.path("mine/first.yaml")).unwrap();
+    let first = first.replace("  tools_file", "  env: [TEST_TOKEN]\n  timeout_s: 1\n  tools_file");
+    for (name, text) in [("first", "one"), ("second", "two"), ("third", "wait")] {
+        let scenario = first.replace("/first", &format!("/{name}")).replace("example", text);
+        sandbox.write(&format!("mine/{name}.yaml"), &scenario);
+    }
+    std::fs::rename(sandbox.path("mine/tools.json"), sandbox.path("tools.json")).unwrap();
+    let files = ["mine/first.yaml", "mine/second.yaml", "mine/third.yaml"];
+    for file in files {
+        let text = std::fs::read_to_string(sandbox.path(file)).unwrap();
+        sandbox.write(file, &text.replace("tools_file: ", "tools_file: ../"));
+    }
+    let run = |state: &str, out: &str| {
+        let args = [&["run"], &files[..], &["--agent", "scripted:perfect", "--condition", "as-is", "--trials", "2"]];
+        let args = [&args.concat()[..], &["--quiet", "--out", out]].concat();
+        CommandResult::new(sandbox.command(&args).env("TEST_TOKEN", state).output().unwrap())
+    };
+    assert_eq!(run("up", "base").code, Some(0));
+    sandbox.ok(&["bless", "base", "--out", "base.toml"]);
+    let lost = run("down", "lost");
+    assert_eq!(lost.code, Some(4), "{}", lost.err);
+    assert!(lost.err.contains("2 of 6 episodes were lost:"), "{}", lost.err);
+    assert!(lost.err.contains("a call of `echo` was not answered in time"), "{}", lost.err);
+    let gate = sandbox.start(&["gate", "base.toml", "lost"]);
+    assert_eq!(gate.code, Some(4), "{}{}", gate.out, gate.err);
+    assert!(gate.out.contains("2 of 6 episodes were lost"), "{}", gate.out);
+    assert!(!gate.out.contains("FAIL"), "{}", gate.out);
+}
