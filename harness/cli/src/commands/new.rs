@@ -3,6 +3,7 @@ use std::path::Path;
 
 use healbench_engine::{valid_example, validate};
 use healbench_mcp::{Limits, McpSession};
+use healbench_protocol::secrets_in_url;
 use healbench_reports::render::{plain_text, pluralize, shell_quote};
 use healbench_scenarios::{Syntax, load_stored};
 use serde_json::{Value, json};
@@ -19,6 +20,12 @@ const MAX_NAME: usize = 40;
 
 /// Writes the tools of a server, and a first scenario for one of them.
 pub(crate) fn new(args: &NewArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+    if args.server.url.as_deref().is_some_and(|url| !secrets_in_url(url).is_empty()) {
+        return Err(CliError::new(
+            "the URL holds a password, key or token, which would be stored in the scenario and with every run",
+        )
+        .help("give it without, and name the variable with a bearer token in `--token-env`"));
+    }
     let folder = TempDir::with_prefix("healbench-").map_err(|error| CliError::write(&std::env::temp_dir(), &error))?;
     let session = McpSession::start(&args.server.endpoint(folder.path())?, &Limits::default())?;
     let definitions: Vec<&Value> = session.tools().iter().map(|tool| &tool.definition).collect();
