@@ -79,9 +79,33 @@ fn a_run_carries_the_profile_it_was_made_with() {
 fn resuming_takes_no_axes_but_those_of_the_environment_are_no_mistake() {
     let sandbox = Sandbox::new();
     sandbox.ok(&["run", "--out", "run", "--trials", "1", "--agent", "scripted:blind"]);
-    let typed = sandbox.start(&["run", "--resume", "run", "--trials", "3"]);
-    assert_eq!(typed.code, Some(2));
-    assert!(typed.err.contains("`trials` cannot be combined with it"), "{}", typed.err);
+    for given in [
+        &["quickstart"][..],
+        &["--agent", "scripted:blind"],
+        &["--condition", "fusion"],
+        &["--guardrails", "all"],
+        &["--format", "serde"],
+        &["--content", "diagnosis"],
+        &["--client", "raw"],
+        &["--undeclared", "pass"],
+        &["--lock", "contracts.lock"],
+        &["--include-all-severities", "true"],
+        &["--max-deltas-per-error", "3"],
+        &["--opening", "seeded"],
+        &["--trials", "3"],
+        &["--seed", "2"],
+        &["--prices", "prices.toml"],
+        &["--config", "healbench.toml"],
+        &["--shard", "1/2"],
+        &["--out", "other"],
+        &["--record", "tape"],
+        &["--replay", "tape"],
+    ] {
+        let typed = sandbox.start(&[&["run", "--resume", "run"], given].concat());
+        let name = given[0].trim_start_matches("--").replace("quickstart", "scenarios");
+        assert_eq!(typed.code, Some(2), "{given:?}: {}", typed.err);
+        assert!(typed.err.contains(&format!("`{name}` cannot be combined with it")), "{given:?}: {}", typed.err);
+    }
     let mut command = sandbox.command(&["run", "--resume", "run"]);
     let result = CommandResult::new(command.env("HEALBENCH_TRIALS", "3").output().unwrap());
     assert_eq!(result.code, Some(0), "{}", result.err);
