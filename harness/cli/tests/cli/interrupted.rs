@@ -89,7 +89,7 @@ fn resuming_takes_no_axes_but_those_of_the_environment_are_no_mistake() {
         &["--client", "raw"],
         &["--undeclared", "pass"],
         &["--lock", "contracts.lock"],
-        &["--include-all-severities", "true"],
+        &["--include-all-severities"],
         &["--max-deltas-per-error", "3"],
         &["--opening", "seeded"],
         &["--trials", "3"],
