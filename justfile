@@ -5,7 +5,7 @@ _default:
 
 # Play the quickstart suite.
 run *ARGS:
-    cargo run --release -- run {{ ARGS }}
+    cargo run -- run {{ ARGS }}
 
 # Everything that has to hold before a commit.
 check: fmt clippy test schema
@@ -21,15 +21,15 @@ test:
 
 # Fail when a committed schema, of scenario files, reports or audits, is not the generated one.
 schema:
-    cargo run --release --quiet -- schema scenario | diff scenarios/scenario.schema.json -
-    cargo run --release --quiet -- schema report | diff reports/report.schema.json -
-    cargo run --release --quiet -- schema audit | diff harness/audit/audit.schema.json -
+    cargo run --quiet -- schema scenario | diff scenarios/scenario.schema.json -
+    cargo run --quiet -- schema report | diff reports/report.schema.json -
+    cargo run --quiet -- schema audit | diff harness/audit/audit.schema.json -
 
 # Write the schemas of scenario files, reports and audits anew.
 schema-write:
-    cargo run --release --quiet -- schema scenario > scenarios/scenario.schema.json
-    cargo run --release --quiet -- schema report > reports/report.schema.json
-    cargo run --release --quiet -- schema audit > harness/audit/audit.schema.json
+    cargo run --quiet -- schema scenario > scenarios/scenario.schema.json
+    cargo run --quiet -- schema report > reports/report.schema.json
+    cargo run --quiet -- schema audit > harness/audit/audit.schema.json
 
 # Play the scripted suites that have a baseline, and hold them to it. `just gate bless` makes them the baseline (CONTRIBUTING.md).
 gate DO="gate":
@@ -102,6 +102,10 @@ servers: build
 # Licences, banned crates and sources (needs cargo-deny).
 deny:
     cargo deny check licenses bans sources
+
+# Known vulnerabilities of all lock files (needs cargo-deny, npm and pip-audit).
+advisories:
+    tools/advisories.py
 
 # What CI runs.
 ci:

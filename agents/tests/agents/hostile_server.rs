@@ -8,13 +8,16 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 
+/// How long a server that stalls is silent before it closes the connection. A test of a limit ends before.
+pub(crate) const SILENCE: Duration = Duration::from_secs(120);
+
 /// The server's reaction to a request.
 pub(crate) enum ServerAction {
     /// An ordinary answer, after which the connection is kept.
     Answer { status: u16, headers: Vec<(&'static str, String)>, body: String },
     /// These bytes, and the end of the connection.
     Raw(Vec<u8>),
-    /// These bytes, and silence.
+    /// These bytes, and [`SILENCE`].
     Stall(Vec<u8>),
     /// An answer with status 200 of so many bytes, in chunks without a length.
     Flood(usize),
@@ -128,7 +131,7 @@ async fn serve(mut stream: TcpStream, state: Arc<State>) -> Option<()> {
             ServerAction::Raw(bytes) => return stream.write_all(&bytes).await.ok(),
             ServerAction::Stall(bytes) => {
                 stream.write_all(&bytes).await.ok()?;
-                tokio::time::sleep(Duration::from_secs(30)).await;
+                tokio::time::sleep(SILENCE).await;
             }
             ServerAction::Flood(bytes) => return flood(&mut stream, bytes, &state.sent).await,
             ServerAction::Reset => return stream.set_zero_linger().ok(),

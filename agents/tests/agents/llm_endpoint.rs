@@ -1,8 +1,8 @@
 //! Requests to a server that violates the protocol in many ways.
 
 use std::io::Write;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use healbench_agents::llm::{
@@ -126,12 +126,16 @@ fn a_server_that_does_not_recover_is_given_up() {
 
 #[test]
 fn too_many_requests_wait_as_long_as_the_server_says() {
-    let server = HostileServer::start(|n, _| match n {
-        0 => with(429, &[("retry-after", "0.7")], "{}"),
-        _ => json(200, "[]"),
+    let times = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&times);
+    let server = HostileServer::start(move |n, _| {
+        seen.lock().unwrap().push(Instant::now());
+        match n {
+            0 => with(429, &[("retry-after", "0.7")], "{}"),
+            _ => json(200, "[]"),
+        }
     });
     let endpoint = endpoint(&server, 1);
-    let started = Instant::now();
     std::thread::scope(|scope| {
         let first = scope.spawn(|| send(&endpoint));
         while server.received().is_empty() {
@@ -140,12 +144,14 @@ fn too_many_requests_wait_as_long_as_the_server_says() {
         std::thread::sleep(Duration::from_millis(100));
         // Requests that arrive meanwhile wait as well.
         let second = scope.spawn(|| send(&endpoint));
-        std::thread::sleep(Duration::from_millis(200));
-        assert_eq!(server.received().len(), 1);
         assert_eq!(first.join().unwrap().unwrap().attempts, 2);
         assert_eq!(second.join().unwrap().unwrap().attempts, 1);
     });
-    assert!(started.elapsed() >= Duration::from_millis(700));
+    let times = times.lock().unwrap();
+    assert!(
+        times.len() == 3 && times[1..].iter().all(|time| *time - times[0] >= Duration::from_millis(700)),
+        "{times:?}"
+    );
     assert_eq!(endpoint.limiter().limit(), 3);
 }
 
@@ -207,7 +213,7 @@ fn silence_ends_with_the_timeout() {
         let started = Instant::now();
         let (error, _) = always(0, || ServerAction::Stall(begun.as_bytes().to_vec()));
         assert_eq!(infra(error), "no complete answer within 1 s (1 attempt)");
-        assert!(started.elapsed() < Duration::from_millis(2500), "{:?}", started.elapsed());
+        assert!(started.elapsed() < SILENCE, "{:?}", started.elapsed());
     }
 }
 
@@ -351,9 +357,9 @@ fn with_a_proxy_and_without_certificates() {
 
 #[test]
 fn a_stop_ends_requests_and_waits() {
-    let busy = || HostileServer::start(|_, _| with(429, &[("retry-after", "60")], "{}"));
+    let busy = || HostileServer::start(|_, _| with(429, &[("retry-after", "120")], "{}"));
     let silent = || HostileServer::start(|_, _| ServerAction::Stall(Vec::new()));
-    for (server, timeout_s) in [(busy(), 1), (silent(), 30)] {
+    for (server, timeout_s) in [(busy(), 1), (silent(), 120)] {
         let mut model = model(&server.url, 5);
         model.limits.timeout_s = timeout_s;
         let (endpoint, stop) = (endpoint_of(&model), AtomicBool::new(false));
@@ -366,8 +372,8 @@ fn a_stop_ends_requests_and_waits() {
             let raised = Instant::now();
             stop.store(true, Ordering::Relaxed);
             assert_eq!(asked.join().unwrap(), Err(EndpointError::Stopped));
-            // An answer that may be paid for is awaited for two seconds.
-            assert!(raised.elapsed() < Duration::from_secs(4), "{:?}", raised.elapsed());
+            // An answer that may be paid for is awaited for two seconds, and not until its limit.
+            assert!(raised.elapsed() < Duration::from_secs(60), "{:?}", raised.elapsed());
         });
         // No further request is sent.
         assert_eq!(endpoint.send("/chat", &json!({}), &stop, &mut 0), Err(EndpointError::Stopped));

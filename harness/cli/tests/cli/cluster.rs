@@ -154,7 +154,7 @@ fn a_preempted_run_in_a_scratch_folder_is_resumed() {
     let beacon = sandbox.path("runs/.one.running.json");
     let started = Instant::now();
     while !beacon.exists() {
-        assert!(started.elapsed() < Duration::from_secs(60), "the run does not begin");
+        assert!(started.elapsed() < GENEROUS, "the run does not begin");
         std::thread::sleep(Duration::from_millis(5));
     }
     let status = sandbox.start(&["status", "runs"]);

@@ -9,9 +9,6 @@ use healbench_record::{RunDir, RunManifest};
 
 use super::*;
 
-/// Far more than any command needs, and far less than for ever.
-const GENEROUS: Duration = Duration::from_secs(120);
-
 /// Creates the run `r` with a template, and returns its directory.
 fn run_with_template(sandbox: &Sandbox) -> RunDir {
     sandbox.write("t.jinja", "{{ message }}");

@@ -8,7 +8,7 @@ pub(crate) fn interrupt(sandbox: &Sandbox, args: &[&str]) -> CommandResult {
     let mut child = sandbox.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let started = Instant::now();
     while !sandbox.path("run/calls.parquet.part").exists() {
-        assert!(started.elapsed() < Duration::from_secs(60), "the run does not begin");
+        assert!(started.elapsed() < GENEROUS, "the run does not begin");
         assert_eq!(child.try_wait().unwrap(), None, "the run ended before it could be interrupted");
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -52,7 +52,7 @@ fn a_killed_run_is_incomplete_and_starts_over() {
         .unwrap();
     let started = Instant::now();
     while !sandbox.path("run/calls.parquet.part").exists() {
-        assert!(started.elapsed() < Duration::from_secs(60), "the run does not begin");
+        assert!(started.elapsed() < GENEROUS, "the run does not begin");
         std::thread::sleep(Duration::from_millis(5));
     }
     // While the run is active, no other process can write it.

@@ -43,8 +43,12 @@ mod view_episodes;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::Duration;
 
 use tempfile::TempDir;
+
+/// Far more than any command needs, and far less than for ever.
+const GENEROUS: Duration = Duration::from_secs(120);
 
 /// A temporary folder to run the program in.
 struct Sandbox {

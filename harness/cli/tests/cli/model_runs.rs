@@ -194,7 +194,7 @@ fn a_full_disk_loses_no_episode_that_was_kept() {
 fn an_interrupt_ends_a_slow_request_and_says_how_to_go_on() {
     let server = ModelServer::start(|number, request| {
         if number > 0 {
-            std::thread::sleep(Duration::from_secs(20));
+            std::thread::sleep(GENEROUS);
         }
         repairing_model(number, request)
     });
@@ -209,7 +209,7 @@ fn an_interrupt_ends_a_slow_request_and_says_how_to_go_on() {
     let result = CommandResult::new(child.wait_with_output().unwrap());
     assert_eq!(result.code, Some(130), "{}", result.err);
     assert!(result.err.contains("continue with: healbench run --resume run"), "{}", result.err);
-    assert!(started.elapsed() < Duration::from_secs(10), "it waits for the model");
+    assert!(started.elapsed() < GENEROUS, "it waits for the model");
 }
 
 /// A replay is free and deterministic, so its frames must be equal byte for byte however often it was killed.

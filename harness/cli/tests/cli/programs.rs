@@ -104,7 +104,7 @@ fn processes_left(sandbox: &Sandbox) -> Vec<String> {
             is_ours.then(|| String::from_utf8_lossy(&name).replace('\0', " "))
         };
         let left: Vec<String> = fs::read_dir("/proc").unwrap().filter_map(|entry| of_ours(entry.ok()?)).collect();
-        if left.is_empty() || started.elapsed() > Duration::from_secs(30) {
+        if left.is_empty() || started.elapsed() > GENEROUS {
             return left;
         }
         std::thread::sleep(Duration::from_millis(50));
@@ -332,7 +332,7 @@ fn killed_runs_lose_no_episode_and_leave_no_process() {
         let args: &[&str] = if kill == 0 { &start } else { &["run", "--resume", "run"] };
         let mut child = with_key(sandbox, args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let begun = Instant::now();
-        while !sandbox.path("run/manifest.json").exists() && begun.elapsed() < Duration::from_secs(60) {
+        while !sandbox.path("run/manifest.json").exists() && begun.elapsed() < GENEROUS {
             std::thread::sleep(Duration::from_millis(5));
         }
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

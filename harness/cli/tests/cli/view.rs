@@ -476,7 +476,7 @@ fn an_interrupt_exits_with_0() {
             Some(status) => break assert_eq!(status.code(), Some(0)),
             None => std::thread::sleep(Duration::from_millis(20)),
         }
-        assert!(started.elapsed() < Duration::from_secs(20), "it does not end");
+        assert!(started.elapsed() < GENEROUS, "it does not end");
     }
 }
 

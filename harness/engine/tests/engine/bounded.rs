@@ -1,12 +1,12 @@
 //! Finding the issues of a call takes bounded work, whatever the schema and the arguments.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use healbench_engine::{Issue, IssueKind, check_schema, upgrade_schema, validate};
 use healbench_protocol::ErrorFormat;
 use serde_json::{Value, json};
 
-use super::{ok, text, tool};
+use super::{FOR_EVER, ok, text, tool};
 
 /// A filter of nested conditions, as in query tools.
 fn filter() -> Value {
@@ -34,11 +34,11 @@ fn nested(levels: usize, leaf: Value) -> Value {
     })
 }
 
-/// Returns the issues, which must take no longer than a bounded search does on a slow machine.
+/// Returns the issues, whose search must be bounded.
 fn issues(schema: &Value, arguments: &Value) -> Vec<Issue> {
     let begin = Instant::now();
     let issues = validate(schema, arguments).unwrap();
-    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+    assert!(begin.elapsed() < FOR_EVER, "{:?}", begin.elapsed());
     issues
 }
 
@@ -150,7 +150,7 @@ fn every_kind_of_reference_is_bounded() {
         let sent = (0..40).fold(json!({"a": 1}), |inner, _| json!({"a": inner}));
         let begin = Instant::now();
         let text = text(&tools, ErrorFormat::FusionXml, "t", json!({"action": "a", "q": sent}));
-        assert!(begin.elapsed() < Duration::from_secs(10), "{reference}: {:?}", begin.elapsed());
+        assert!(begin.elapsed() < FOR_EVER, "{reference}: {:?}", begin.elapsed());
         assert!(text.contains("<field name=\"q"), "{reference}: {text}");
     }
 }

@@ -26,11 +26,15 @@ mod undeclared;
 mod world;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use healbench_engine::definition::{Action, Handler, TableDef, Tool, WorldDef};
 use healbench_engine::{Engine, GuardedReply, World, WorldBase};
 use healbench_protocol::{ErrorFormat, Guardrails, Object, ToolCall};
 use serde_json::{Value, json};
+
+/// What is unbounded takes longer on any machine, and what is bounded on none.
+const FOR_EVER: Duration = Duration::from_secs(120);
 
 /// Creates an action with this schema and handler, and defaults otherwise.
 fn action(name: &str, input: Value, handler: Handler) -> Action {
