@@ -3,6 +3,7 @@
 use std::fs;
 
 use healbench_agents::llm::cassette::{Cassette, CassetteError};
+use healbench_protocol::{checked_members, line_with_checksum};
 use tempfile::tempdir;
 
 use crate::llm_cassette::*;
@@ -106,7 +107,7 @@ fn a_file_that_is_not_as_it_was_written_is_an_error() {
     assert_eq!(edited("{\"checksum\":", "{\"sum\":"), line(2, "it is not a recording"));
     assert_eq!(
         after(&zstd::encode_all(text.trim_end().as_bytes(), 1).unwrap()),
-        line(13, "it is incomplete, or the file holds more than 4 GiB")
+        line(13, "it is incomplete, or the file holds more than 256 MiB")
     );
     // Without the damaged line, the rest can be read.
     let rest: Vec<&str> = text.lines().enumerate().filter(|(index, _)| *index != 4).map(|(_, line)| line).collect();
@@ -127,6 +128,43 @@ fn a_file_that_is_not_as_it_was_written_is_an_error() {
     fs::write(dir.path().join("journal.jsonl"), "of something else").unwrap();
     assert!(matches!(Cassette::open_or_create(dir.path()), Err(CassetteError::Foreign(_))));
     assert_eq!(fs::read(dir.path().join("journal.jsonl")).unwrap(), b"of something else");
+}
+
+#[test]
+fn a_small_file_of_many_bytes_is_an_error() {
+    use std::io::Write as _;
+    let dir = tempdir().unwrap();
+    let all: Vec<_> = conversations().into_iter().filter(|(fixture, _)| fixture.model == "gpt-x").take(1).collect();
+    record(dir.path(), &all);
+    let file = dir.path().join("openai-chat-gpt-x.jsonl.zst");
+    let text = String::from_utf8(zstd::decode_all(fs::read(&file).unwrap().as_slice()).unwrap()).unwrap();
+    let (header, recording) = text.split_once('\n').unwrap();
+    let members = checked_members(recording.trim_end()).unwrap();
+    let packed = |start: &str, part: &[u8], times: usize| {
+        let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
+        encoder.write_all(start.as_bytes()).unwrap();
+        (0..times).for_each(|_| encoder.write_all(part).unwrap());
+        encoder.finish().unwrap()
+    };
+    let longer = line_with_checksum(&members.replacen("answer", &format!("answer {}", "said ".repeat(1 << 22)), 1));
+    let (zeros, start) = (vec![0; 1 << 20], format!("{header}\n"));
+    let too_long = "it cannot be read: it is longer than 128 MiB";
+    for (bytes, line, reason) in [
+        (packed("", &zeros, 200), 1, too_long),
+        (packed(&start, &zeros, 200), 2, too_long),
+        (packed(&text, &vec![b'x'; 1 << 20], 200), 3, too_long),
+        (packed(&start, longer.as_bytes(), 14), 14, "it is incomplete, or the file holds more than 256 MiB"),
+    ] {
+        assert!(bytes.len() < 1 << 20, "{} bytes", bytes.len());
+        fs::write(&file, bytes).unwrap();
+        let expected = format!("`DIR/openai-chat-gpt-x.jsonl.zst`, line {line}, is damaged: {reason}");
+        assert_eq!(error(dir.path()), expected);
+        assert!(Cassette::open_or_create(dir.path()).is_err());
+    }
+    // The journal is not compressed.
+    fs::remove_file(&file).unwrap();
+    fs::write(dir.path().join("journal.jsonl"), [start.as_bytes(), &zeros.repeat(130)].concat()).unwrap();
+    assert_eq!(error(dir.path()), format!("`DIR/journal.jsonl`, line 2, is damaged: {too_long}"));
 }
 
 #[test]

@@ -59,7 +59,7 @@ pub(crate) fn lock_scenarios_of_run(
 ) -> Result<Option<String>, CliError> {
     let Some(sha256) = plan.conditions.iter().find_map(|condition| condition.lock.as_ref()) else { return Ok(None) };
     let path = run.lockfile_path();
-    let text = healbench_protocol::read_text_file(&path, healbench_protocol::MAX_GENERATED_BYTES)
+    let text = healbench_protocol::read_text_file(&path, healbench_protocol::MAX_LIST_BYTES)
         .map_err(|source| CliError::read(&path, &source))?;
     if fingerprint(text.as_bytes()) != *sha256 {
         return Err(CliError::new("the lockfile in the run directory is not the one of the run"));
@@ -87,7 +87,7 @@ fn no_contracts(path: &Path, subject: &str, lockfile: &Lockfile) -> CliError {
 
 /// Reads a lockfile.
 pub(crate) fn read_lockfile(path: &Path) -> Result<Lockfile, CliError> {
-    let text = healbench_protocol::read_text_file(path, healbench_protocol::MAX_GENERATED_BYTES)
+    let text = healbench_protocol::read_text_file(path, healbench_protocol::MAX_LIST_BYTES)
         .map_err(|source| lockfile_error(path, &source))?;
     Lockfile::parse(&text).map_err(|source| {
         CliError::new(format_args!("lockfile `{}`: {source}", path.display()))

@@ -1,11 +1,15 @@
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read as _};
+use std::io::{self, BufRead, Read as _};
 use std::path::Path;
 
 /// The size up to which files that people write are read, such as scenarios, templates and settings, in bytes.
 pub const MAX_WRITTEN_BYTES: u64 = 8 << 20;
 
-/// The size up to which files that programs write are read, such as lists of tools, manifests and baselines, in bytes.
+/// The size up to which lists of tools, their contracts and reports of audits are read, in bytes. Their values take some 30 times as
+/// much memory.
+pub const MAX_LIST_BYTES: u64 = 32 << 20;
+
+/// The size up to which the other files that programs write are read, such as baselines, in bytes.
 pub const MAX_GENERATED_BYTES: u64 = 512 << 20;
 
 /// Opens a file to read it. A named pipe would block, and a device such as `/dev/zero` has no end.
@@ -47,6 +51,21 @@ pub fn read_text_file(path: &Path, most: u64) -> io::Result<String> {
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "stream did not contain valid UTF-8"))
 }
 
+/// Replaces `line` by the next line of `most` bytes at most, with its line break, and returns its length; 0 at the end. An end
+/// without a line break ends a line.
+///
+/// # Errors
+/// Those of the stream, and [`io::ErrorKind::FileTooLarge`]. A small compressed file may have a line of any length.
+pub fn read_bounded_line(source: &mut impl BufRead, line: &mut Vec<u8>, most: u64) -> io::Result<usize> {
+    line.clear();
+    let length = source.take(most + 1).read_until(b'\n', line)?;
+    if length as u64 > most {
+        let message = format!("it is longer than {} MiB", most >> 20);
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+    }
+    Ok(length)
+}
+
 /// Returns options for a file that only its owner may read if it is created, since texts of servers and models are in it.
 pub fn private_file() -> OpenOptions {
     let mut options = OpenOptions::new();
@@ -78,5 +97,28 @@ pub fn check_own_file(path: &Path) -> io::Result<()> {
         Ok(_) => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_a_bound_and_none_of_the_line_before() {
+        let (mut source, mut line) = (&b"one\n\nthree"[..], Vec::new());
+        let mut lines = Vec::new();
+        while read_bounded_line(&mut source, &mut line, 5).unwrap() > 0 {
+            lines.push(String::from_utf8(line.clone()).unwrap());
+        }
+        assert_eq!(lines, ["one\n", "\n", "three"]);
+        for (text, most, fits) in [("12345", 5, true), ("1234\n", 5, true), ("12345\n", 5, false), ("123456", 5, false)] {
+            let read = read_bounded_line(&mut text.as_bytes(), &mut line, most);
+            assert_eq!(read.is_ok(), fits, "{text:?}");
+            assert!(read.is_ok() || read.unwrap_err().kind() == io::ErrorKind::FileTooLarge);
+        }
+        let mut endless = io::BufReader::new(io::repeat(b'x'));
+        assert!(read_bounded_line(&mut endless, &mut line, 1 << 20).is_err());
+        assert!(line.len() <= (1 << 20) + 1);
     }
 }

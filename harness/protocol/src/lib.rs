@@ -47,8 +47,8 @@ pub use environment::{
 };
 pub use error_class::ErrorClass;
 pub use files::{
-    MAX_GENERATED_BYTES, MAX_WRITTEN_BYTES, check_own_file, create_own_file, open_regular_file, private_file,
-    read_file, read_text_file,
+    MAX_GENERATED_BYTES, MAX_LIST_BYTES, MAX_WRITTEN_BYTES, check_own_file, create_own_file, open_regular_file,
+    private_file, read_bounded_line, read_file, read_text_file,
 };
 pub use numbers::NumberTexts;
 pub use printable::is_unprintable;

@@ -91,6 +91,8 @@ fn unsupported_version(path: &Path, found: u64) -> RunDirError {
 
 /// The maximum number of cells in a plan. Reports keep data for each of them in memory.
 pub const MAX_CELLS: u64 = 2_000_000;
+/// The size up to which manifests are read, in bytes. The names of runs are looked up in them by processes without limits.
+const MAX_MANIFEST_BYTES: u64 = 128 << 20;
 
 impl RunDir {
     /// Creates a run directory with its manifest, the texts of its scenarios and its lockfile under a temporary name
@@ -146,7 +148,7 @@ impl RunDir {
         if fs::metadata(&file).is_ok_and(|found| !found.is_file()) {
             return Err(RunDirError::NoManifest(path.into()));
         }
-        let text = match healbench_protocol::read_file(&file, healbench_protocol::MAX_GENERATED_BYTES) {
+        let text = match healbench_protocol::read_file(&file, MAX_MANIFEST_BYTES) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(RunDirError::NoManifest(path.into())),
             Err(error) => return Err(io_error("read", &file)(error)),
@@ -339,7 +341,7 @@ impl RunDir {
         let file = |extension| folder.join(scenario_file(index, id, extension));
         let extension = if file("json").is_file() { "json" } else { "yaml" };
         let file = file(extension);
-        let text = healbench_protocol::read_text_file(&file, healbench_protocol::MAX_GENERATED_BYTES)
+        let text = healbench_protocol::read_text_file(&file, healbench_protocol::MAX_WRITTEN_BYTES)
             .map_err(io_error("read", &file))?;
         Ok((text, extension))
     }
@@ -350,7 +352,7 @@ impl RunDir {
     /// [`RunDirError::Io`].
     pub fn server_tools(&self, index: usize, id: &str) -> Result<Option<String>, RunDirError> {
         let file = self.path.join(SCENARIOS).join(scenario_file(index, id, SERVER_TOOLS));
-        match healbench_protocol::read_text_file(&file, healbench_protocol::MAX_GENERATED_BYTES) {
+        match healbench_protocol::read_text_file(&file, healbench_protocol::MAX_LIST_BYTES) {
             Ok(text) => Ok(Some(text)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(io_error("read", &file)(error)),

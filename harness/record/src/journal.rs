@@ -9,9 +9,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, BufReader, Write as _};
 use std::path::PathBuf;
 
+use healbench_protocol::read_bounded_line;
 use serde::{Deserialize, Serialize};
 
 use crate::line_file::{JournalEntry, LineFile, io_error};
@@ -194,7 +195,7 @@ pub fn read_recorded_turns_of(
 }
 
 /// The maximum size of an episode's line in bytes.
-const MAX_LINE_BYTES: u64 = 256 << 20;
+pub(crate) const MAX_LINE_BYTES: u64 = 256 << 20;
 
 /// Passes the recorded turns of a run to `next`, in file order, until it returns false. Does nothing if the run has
 /// none.
@@ -245,16 +246,13 @@ impl RecordedTurnsReader {
     #[expect(clippy::should_implement_trait, reason = "an error ends the reading, which an iterator cannot say")]
     pub fn next(&mut self) -> Result<Option<RecordedTurns>, JournalError> {
         let Some(reader) = &mut self.reader else { return Ok(None) };
-        self.line.clear();
-        // A small compressed file may contain a line that does not fit in memory.
-        let read = reader.by_ref().take(MAX_LINE_BYTES + 1).read_until(b'\n', &mut self.line);
-        if read.map_err(io_error("read", &self.path))? == 0 {
-            return Ok(None);
-        }
         self.lines += 1;
         let damaged = |reason: String| JournalError::Damaged { path: self.path.clone(), line: self.lines, reason };
-        if self.line.len() as u64 > MAX_LINE_BYTES {
-            return Err(damaged(format!("it is longer than {} MiB", MAX_LINE_BYTES >> 20)));
+        match read_bounded_line(reader, &mut self.line, MAX_LINE_BYTES) {
+            Ok(0) => return Ok(None),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::FileTooLarge => return Err(damaged(error.to_string())),
+            Err(error) => return Err(io_error("read", &self.path)(error)),
         }
         serde_json::from_slice(&self.line).map(Some).map_err(|error| damaged(error.to_string()))
     }

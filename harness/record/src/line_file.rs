@@ -1,12 +1,13 @@
 use std::fs::{self, File};
-use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
-use healbench_protocol::{checked_members, line_with_checksum};
+use healbench_protocol::{checked_members, line_with_checksum, read_bounded_line};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::JournalError;
+use crate::journal::MAX_LINE_BYTES;
 
 /// A file of JSON objects, one on a line, each with a checksum. It survives a killed process: a line that was written in
 /// part is removed when the file is opened again.
@@ -67,10 +68,12 @@ impl LineFile {
         let mut reader = BufReader::new(&mut file);
         let (mut complete_bytes, mut line, mut number) = (0, Vec::new(), 0);
         loop {
-            line.clear();
-            let bytes = reader.read_until(b'\n', &mut line).map_err(io_error("read", &path))?;
             number += 1;
             let damaged = |reason: String| JournalError::Damaged { path: path.clone(), line: number, reason };
+            let bytes = match read_bounded_line(&mut reader, &mut line, MAX_LINE_BYTES) {
+                Err(error) if error.kind() == io::ErrorKind::FileTooLarge => return Err(damaged(error.to_string())),
+                read => read.map_err(io_error("read", &path))?,
+            };
             let Some(complete) = line.strip_suffix(b"\n") else {
                 if has_damaged_line_break(&line) {
                     return Err(damaged("its line break is damaged".to_owned()));

@@ -66,7 +66,7 @@ pub(super) fn compile(compiler: &mut Compiler<'_>, stored_tools: Option<&str>) -
     let tools_path = folder.join(&file.tools_file);
     let text = match stored_tools
         .map(|text| Ok(text.to_owned()))
-        .unwrap_or_else(|| healbench_protocol::read_text_file(&tools_path, healbench_protocol::MAX_GENERATED_BYTES))
+        .unwrap_or_else(|| healbench_protocol::read_text_file(&tools_path, healbench_protocol::MAX_LIST_BYTES))
     {
         Ok(text) => text,
         Err(error) => {

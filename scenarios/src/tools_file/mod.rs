@@ -44,7 +44,7 @@ pub struct ToolList {
 /// Returns [`LoadError::Unreadable`], or [`LoadError::Invalid`] with all problems of a file without a valid tool.
 pub fn load_tools(path: &Path) -> Result<ToolList, LoadError> {
     let label = path.display().to_string();
-    let bytes = healbench_protocol::read_file(path, healbench_protocol::MAX_GENERATED_BYTES)
+    let bytes = healbench_protocol::read_file(path, healbench_protocol::MAX_LIST_BYTES)
         .map_err(|source| LoadError::Unreadable { path: label.clone(), source })?;
     let result = match std::str::from_utf8(&bytes) {
         Ok(text) => load_tools_str(&label, text),

@@ -20,6 +20,12 @@ const LARGE: usize = 16 << 20;
 const LARGE_LEVEL: i32 = 12;
 /// The largest decompressed size in bytes, so that a small file cannot exhaust the memory.
 const MAX_UNPACKED: u64 = 4 << 30;
+/// The decompressed size in bytes that every file may have. A larger one is at most [`MAX_RATIO`] times as large as its file.
+const SMALL: u64 = 256 << 20;
+/// Recordings repeat their conversations, and become about 30 times smaller.
+const MAX_RATIO: u64 = 1000;
+/// The largest line in bytes: a conversation and a response, both with escapes.
+pub(super) const MAX_LINE: u64 = 128 << 20;
 
 /// Returns the name of a model's file. It is lowercase because some file systems ignore case.
 pub(super) fn file_name(api: Api, model: &str) -> String {
@@ -50,14 +56,19 @@ pub(super) struct Lines {
 
 /// Reads the file of a model.
 pub(super) fn read(path: &Path) -> Result<Vec<Record>, CassetteError> {
-    let decoder =
-        healbench_protocol::open_regular_file(path).and_then(zstd::Decoder::new).map_err(io_error("read", path))?;
-    let lines = read_lines(path, &mut BufReader::new(decoder.take(MAX_UNPACKED)))?;
+    let open = || {
+        let file = healbench_protocol::open_regular_file(path)?;
+        let most = file.metadata()?.len().saturating_mul(MAX_RATIO).clamp(SMALL, MAX_UNPACKED);
+        Ok((zstd::Decoder::new(file)?, most))
+    };
+    let (decoder, most) = open().map_err(io_error("read", path))?;
+    let lines = read_lines(path, &mut BufReader::new(decoder.take(most)))?;
     if lines.length == 0 {
         return Err(CassetteError::Foreign(path.into()));
     }
     if !lines.is_complete {
-        return Err(damaged(path, lines.records.len() + 2, "it is incomplete, or the file holds more than 4 GiB"));
+        let reason = format!("it is incomplete, or the file holds more than {} MiB", most >> 20);
+        return Err(damaged(path, lines.records.len() + 2, &reason));
     }
     for record in &lines.records {
         let expected = file_name(record.metadata.api, &record.metadata.model);
@@ -75,9 +86,7 @@ pub(super) fn read_lines(path: &Path, reader: &mut impl BufRead) -> Result<Lines
     loop {
         let is_header = lines.length == 0;
         let number = lines.records.len() + if is_header { 1 } else { 2 };
-        line.clear();
-        let length = reader
-            .read_until(b'\n', &mut line)
+        let length = read_bounded_line(reader, &mut line, MAX_LINE)
             .map_err(|error| damaged(path, number, &format!("it cannot be read: {error}")))?;
         if line.pop_if(|byte| *byte == b'\n').is_none() {
             if is_header && !header().as_bytes().starts_with(&line) {

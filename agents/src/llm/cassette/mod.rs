@@ -216,7 +216,7 @@ impl Cassette {
     /// Returns the base URLs of the recorded models, by API and model.
     fn servers(&self) -> Result<BTreeMap<String, String>, CassetteError> {
         let path = self.dir.join(SERVERS);
-        match healbench_protocol::read_file(&path, healbench_protocol::MAX_GENERATED_BYTES) {
+        match healbench_protocol::read_file(&path, healbench_protocol::MAX_WRITTEN_BYTES) {
             Ok(text) => serde_json::from_slice(&text).map_err(|error| CassetteError::Damaged {
                 path,
                 line: error.line(),
@@ -382,10 +382,15 @@ impl PendingRecording<'_> {
             request: self.body.clone(),
             response: body.to_string(),
         };
+        let line = record.line();
+        if line.len() as u64 > file::MAX_LINE {
+            let error = io::Error::new(io::ErrorKind::FileTooLarge, "a recording is too long to be read again");
+            return Err(io_error("write", &self.cassette.dir)(error));
+        }
         let mut state = self.cassette.state();
         self.cassette.lock(&mut state)?;
         if let Some(journal) = &mut state.journal {
-            journal.append(&record.line())?;
+            journal.append(&line)?;
         }
         state.used.insert(self.key);
         state.add(record);

@@ -70,7 +70,7 @@ fn start(args: &AuditArgs) -> Result<Server, AuditError> {
 
 fn read_baseline(path: &Path) -> Result<AuditReport, CliError> {
     let help = "write one with `healbench audit --output json=FILE`";
-    let text = healbench_protocol::read_text_file(path, healbench_protocol::MAX_GENERATED_BYTES);
+    let text = healbench_protocol::read_text_file(path, healbench_protocol::MAX_LIST_BYTES);
     let text = text.map_err(|source| CliError::read(path, &source).help(help))?;
     AuditReport::parse(&text).map_err(|error| CliError::new(error).within(path.display()).help(help))
 }

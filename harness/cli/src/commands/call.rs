@@ -1,13 +1,13 @@
 //! Answers calls by the engine alone, without an agent.
 
-use std::io::{self, BufRead as _};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 use healbench_engine::contract::ContractAwareness;
 use healbench_engine::definition::{Tool, WorldDef};
 use healbench_engine::{ClientProfile, CompileError, Engine, GuardedReply, World, WorldBase};
-use healbench_mcp::call_outcome;
+use healbench_mcp::{Line, MAX_LINE, call_outcome, read_line};
 use healbench_protocol::{EnvironmentKind, NumberTexts, SERVER_NAME, Seed, ToolCall, ToolSpec, tool_definitions};
 use healbench_record::Condition;
 use healbench_reports::render::{plain_text, pluralize};
@@ -92,28 +92,26 @@ fn call_each_line(
     terminal: &Terminal,
 ) -> Result<ExitStatus, CliError> {
     let mut input = io::BufReader::with_capacity(1 << 16, io::stdin().lock());
-    let mut line = Vec::new();
     let (mut number, mut invalid_lines) = (0_u64, 0_u64);
     loop {
         // A program may wait for a response before its next call, so flush when the input buffer has no complete line.
         if !input.buffer().contains(&b'\n') {
             results.flush()?;
         }
-        line.clear();
-        if input
-            .read_until(b'\n', &mut line)
-            .map_err(|source| CliError::new(format_args!("cannot read standard input: {source}")))?
-            == 0
-        {
-            break;
-        }
+        let line = read_line(&mut input, MAX_LINE)
+            .map_err(|source| CliError::new(format_args!("cannot read standard input: {source}")))?;
         number += 1;
-        if line.iter().all(u8::is_ascii_whitespace) {
-            continue;
-        }
-        // Some editors write a byte order mark at the start of a file.
-        let text = line.strip_prefix(b"\xEF\xBB\xBF").filter(|_| number == 1).unwrap_or(&line);
-        let reader_open = match read_call(text.trim_ascii_end()) {
+        let call = match line {
+            None => break,
+            Some(Line::TooLong) => Err(format!("the line is longer than {} MiB", MAX_LINE >> 20)),
+            Some(Line::Bytes(line)) if line.iter().all(u8::is_ascii_whitespace) => continue,
+            Some(Line::Bytes(line)) => {
+                // Some editors write a byte order mark at the start of a file.
+                let text = line.strip_prefix(b"\xEF\xBB\xBF").filter(|_| number == 1).unwrap_or(&line);
+                read_call(text.trim_ascii_end())
+            }
+        };
+        let reader_open = match call {
             Ok(call) => results.print(&engines.render_reply(&call, Some(number)))?,
             Err(problem) => {
                 invalid_lines += 1;

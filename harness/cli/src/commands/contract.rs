@@ -192,7 +192,7 @@ fn file_kind(path: &Path) -> FileKind {
     if !path.is_file() || matches!(extension.as_str(), "yaml" | "yml") {
         return FileKind::Scenarios;
     }
-    let value: Option<Value> = healbench_protocol::read_file(path, healbench_protocol::MAX_GENERATED_BYTES)
+    let value: Option<Value> = healbench_protocol::read_file(path, healbench_protocol::MAX_LIST_BYTES)
         .ok()
         .and_then(|text| serde_json::from_slice(&text).ok());
     let has = |key: &str| value.as_ref().is_some_and(|value| value.get(key).is_some());
