@@ -3,7 +3,7 @@
 //! usage: toy-agent [--acp] MODE
 //!
 //! The calls of an episode are in `calls.json` of its home, and without `--acp` the server is in `mcp.json`. MODE is one of
-//! [`MODES`], `hangs`, or a folder: then each start takes the next mode, and leaves its number there.
+//! [`MODES`], `hangs`, `talks`, `says-much`, or a folder: then each start takes the next mode, and leaves its number there.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
@@ -13,7 +13,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio, exit};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -47,6 +47,7 @@ fn main() {
     }
     let config = read("mcp.json");
     act(&mode, &config["mcpServers"]["tools"], &calls, &mut |_, _| {});
+    talk(&mode, &mut |text| println!("{text}"));
     println!("The task is done.");
 }
 
@@ -113,6 +114,20 @@ fn act(mode: &str, server: &Value, calls: &[Value], ask: &mut dyn FnMut(&str, &s
         // It is queued behind a call, and cancelled before that one is answered, or after.
         let id = session.send_call(&calls[0]);
         session.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}));
+    }
+}
+
+/// Says more than anybody keeps: 4 MiB, or all the time.
+fn talk(mode: &str, say: &mut dyn FnMut(&str)) {
+    let (text, started) = ("x".repeat(64 << 10), Instant::now());
+    match mode {
+        "says-much" => (0..64).for_each(|_| say(&text)),
+        "talks" => {
+            while started.elapsed() < Duration::from_secs(60) {
+                say(&text);
+            }
+        }
+        _ => {}
     }
 }
 
@@ -236,9 +251,14 @@ impl Acp {
         if mode == "prints-its-key" {
             text.push_str(&std::env::var("TOY_KEY").unwrap());
         }
-        let update = json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}});
-        send(&json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "toy", "update": update}}));
+        talk(&mode, &mut say);
+        say(&text);
     }
+}
+
+fn say(text: &str) {
+    let update = json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}});
+    send(&json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "toy", "update": update}}));
 }
 
 fn send(message: &Value) {

@@ -9,11 +9,17 @@ use serde_json::{Value, json};
 
 use super::agent::add_usage;
 use super::home::McpServer;
+use super::text::KeptText;
 
 /// The ids of our requests.
 const INITIALIZE: u64 = 1;
 const NEW_SESSION: u64 = 2;
 const PROMPT: u64 = 3;
+
+/// The requests of a program that are answered. Answers wait in memory while the program does not read them.
+const MAX_ANSWERS: u32 = 10_000;
+/// The bytes of a text that an answer repeats from a request: its id, or the id of an option.
+const MAX_ECHO: usize = 1 << 10;
 
 /// A conversation with a program.
 pub(super) struct Conversation {
@@ -23,7 +29,9 @@ pub(super) struct Conversation {
     sums_usage: bool,
     session: Option<String>,
     /// The text since the last call.
-    text: String,
+    text: KeptText,
+    /// The number of the program's requests that were answered.
+    answers: u32,
 }
 
 /// The reaction to a line of the program.
@@ -55,7 +63,8 @@ impl Conversation {
             tools: tools.iter().map(|tool| normalized(&tool.name)).collect(),
             sums_usage,
             session: None,
-            text: String::new(),
+            text: KeptText::default(),
+            answers: 0,
         };
         let params = json!({
             "protocolVersion": 1,
@@ -74,10 +83,16 @@ impl Conversation {
     pub(super) fn receive(&mut self, line: &[u8], report: &mut ProgramReport) -> Reaction {
         match Message::parse(line) {
             Message::Response { id, outcome } => self.answered(&id, outcome, report),
+            Message::Request { id, .. } if self.answers == MAX_ANSWERS || is_long(&id) => {
+                report.stray_lines += 1;
+                Reaction::Nothing
+            }
             Message::Request { id, method, params } if method == "session/request_permission" => {
+                self.answers += 1;
                 Reaction::Send(self.permission(&id, &params, report))
             }
             Message::Request { id, .. } => {
+                self.answers += 1;
                 let error = json!({"code": -32601, "message": "the client does not offer this"});
                 Reaction::Send(to_line(&json!({"jsonrpc": "2.0", "id": id, "error": error})))
             }
@@ -125,7 +140,7 @@ impl Conversation {
                 if self.sums_usage {
                     add_usage(report, &result["usage"]);
                 }
-                let text = std::mem::take(&mut self.text);
+                let text = self.text.take(&mut report.dropped_text_bytes);
                 match result["stopReason"].as_str() {
                     Some("end_turn") => Reaction::End(Turn::Answer { text }),
                     Some("max_tokens" | "max_turn_requests") => Reaction::End(Turn::Incomplete { text }),
@@ -138,7 +153,10 @@ impl Conversation {
 
     fn update(&mut self, update: &Value, report: &mut ProgramReport) {
         match update["sessionUpdate"].as_str() {
-            Some("agent_message_chunk") => self.text.push_str(update["content"]["text"].as_str().unwrap_or_default()),
+            Some("agent_message_chunk") => {
+                let text = update["content"]["text"].as_str().unwrap_or_default();
+                self.text.push(text, &mut report.dropped_text_bytes);
+            }
             Some("tool_call") => {
                 self.text.clear();
                 report.own_tool_calls += u32::from(!self.is_ours(update));
@@ -158,8 +176,10 @@ impl Conversation {
     /// Grants what asks for a tool of the scenario, once; refuses everything else.
     fn permission(&self, id: &Value, params: &Value, report: &mut ProgramReport) -> Vec<u8> {
         let options = params["options"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let option =
-            |kind: &str| options.iter().find(|option| option["kind"] == kind).map(|option| &option["optionId"]);
+        let option = |kind: &str| {
+            let option = options.iter().find(|option| option["kind"] == kind && !is_long(&option["optionId"]));
+            option.map(|option| &option["optionId"])
+        };
         let chosen = match self.is_ours(&params["toolCall"]) {
             true => option("allow_once").or_else(|| option("allow_always")),
             false => None,
@@ -178,6 +198,15 @@ impl Conversation {
             }
         };
         to_line(&json!({"jsonrpc": "2.0", "id": id, "result": {"outcome": outcome}}))
+    }
+}
+
+/// Returns true if an answer cannot repeat a value.
+fn is_long(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.len() > MAX_ECHO,
+        Value::Array(_) | Value::Object(_) => true,
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 
@@ -269,6 +298,26 @@ mod tests {
         assert_eq!((report.granted_permissions, report.refused_permissions), (2, 3));
         let read = json!({"jsonrpc": "2.0", "id": 1, "method": "fs/read_text_file", "params": {}});
         assert_eq!(receive(&mut conversation, &mut report, &read)["error"]["code"], -32601);
+    }
+
+    #[test]
+    fn what_a_program_asks_is_answered_up_to_a_limit() {
+        let (mut conversation, _) = conversation();
+        let mut report = ProgramReport::default();
+        let request = |id: &Value| json!({"jsonrpc": "2.0", "id": id, "method": "fs/read_text_file"}).to_string();
+        let long = request(&"x".repeat(MAX_ECHO + 1).into());
+        assert_eq!(conversation.receive(long.as_bytes(), &mut report), Reaction::Nothing);
+        let options = json!([{"optionId": "y".repeat(MAX_ECHO + 1), "kind": "allow_once"}]);
+        let params = json!({"toolCall": {"title": "issue_list"}, "options": options});
+        let line = json!({"jsonrpc": "2.0", "id": 0, "method": "session/request_permission", "params": params});
+        let answer = receive(&mut conversation, &mut report, &line);
+        assert_eq!(answer["result"]["outcome"], json!({"outcome": "cancelled"}));
+        for id in 1..MAX_ANSWERS {
+            let reaction = conversation.receive(request(&id.into()).as_bytes(), &mut report);
+            assert!(matches!(reaction, Reaction::Send(_)), "{id}");
+        }
+        assert_eq!(conversation.receive(request(&0.into()).as_bytes(), &mut report), Reaction::Nothing);
+        assert_eq!(report.stray_lines, 2);
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! An agent whose turns are the calls of a program.
 
-use std::collections::VecDeque;
 use std::io::BufReader;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixListener;
@@ -23,15 +22,14 @@ use super::acp::{Conversation, Reaction};
 use super::home::{EpisodeFolder, MAX_SOCKET_PATH, McpServer, delete_abandoned, longest_socket_path};
 use super::hub::{Hub, SocketCall};
 use super::settings::{Program, Protocol};
+use super::text::KeptText;
 
 /// The time between two looks at the process, the time limit and the flag that stops a run.
 const WATCH: Duration = Duration::from_millis(20);
 /// The time in which an ended program's last lines are read.
 const LAST_LINES: Duration = Duration::from_millis(500);
-/// The events that wait, after which program and clients have to wait.
-const WAITING_EVENTS: usize = 64;
-/// The bytes of a program's output that are kept as its text.
-const KEPT_OUTPUT: usize = 64 << 10;
+/// The events that wait, after which program and clients have to wait. Each may be a line of [`MAX_LINE`].
+const WAITING_EVENTS: usize = 4;
 /// The exit codes of the process that holds the program, if it cannot be started, and if we are gone.
 const NOT_STARTED: i32 = 127;
 
@@ -122,7 +120,7 @@ impl ProgramFactory {
             running: None,
             asked: None,
             report,
-            text: LastLines::default(),
+            output: Output::default(),
         }
     }
 }
@@ -146,8 +144,7 @@ pub struct ProgramAgent<'a> {
     /// The call that is being answered.
     asked: Option<SocketCall>,
     report: ProgramReport,
-    /// The output of a program without a protocol.
-    text: LastLines,
+    output: Output,
 }
 
 /// A program that was started. The sockets close before its processes are ended, and its folder is deleted last.
@@ -170,38 +167,46 @@ impl Drop for Running {
     }
 }
 
-/// The last whole lines of an output.
+/// The output of a program without a protocol.
 #[derive(Default)]
-struct LastLines {
-    lines: VecDeque<String>,
-    bytes: usize,
+struct Output {
+    lines: KeptText,
+    /// The last message among its lines, if they are events as JSON.
+    message: Option<KeptText>,
 }
 
-impl LastLines {
-    fn push(&mut self, line: &[u8]) {
-        let line = String::from_utf8_lossy(line).into_owned();
-        self.bytes += line.len() + 1;
-        self.lines.push_back(line);
-        while self.bytes > KEPT_OUTPUT
-            && let Some(first) = self.lines.pop_front()
-        {
-            self.bytes -= first.len() + 1;
+impl Output {
+    fn push(&mut self, line: &[u8], report: &mut ProgramReport, sums_usage: bool) {
+        if let Ok(event) = serde_json::from_slice::<Value>(line) {
+            if sums_usage {
+                add_usage(report, &event["usage"]);
+            }
+            let text = match event["type"].as_str() {
+                Some("item.completed") if event["item"]["type"] == "agent_message" => &event["item"]["text"],
+                Some("result") => &event["result"],
+                _ => &Value::Null,
+            };
+            if let Some(text) = text.as_str() {
+                let message = self.message.insert(KeptText::default());
+                message.push(text, &mut report.dropped_text_bytes);
+            }
+        }
+        if self.message.is_none() {
+            self.lines.push(&String::from_utf8_lossy(line), &mut report.dropped_text_bytes);
+            self.lines.push("\n", &mut report.dropped_text_bytes);
         }
     }
 
-    /// Returns the text: of events as JSON, the last message among them.
-    fn text(&self) -> String {
-        let message = |line: &String| {
-            let event: Value = serde_json::from_str(line).ok()?;
-            let text = match event["type"].as_str()? {
-                "item.completed" if event["item"]["type"] == "agent_message" => &event["item"]["text"],
-                "result" => &event["result"],
-                _ => return None,
-            };
-            text.as_str().map(str::to_owned)
-        };
-        let last = self.lines.iter().rev().find_map(message);
-        last.unwrap_or_else(|| self.lines.iter().map(String::as_str).collect::<Vec<_>>().join("\n"))
+    /// Returns the text: of events, the last message among them.
+    fn take(&mut self, report: &mut ProgramReport) -> String {
+        if let Some(message) = &mut self.message {
+            return message.take(&mut report.dropped_text_bytes);
+        }
+        let mut text = self.lines.take(&mut report.dropped_text_bytes);
+        if text.ends_with('\n') {
+            text.pop();
+        }
+        text
     }
 }
 
@@ -289,7 +294,12 @@ impl ProgramAgent<'_> {
             if self.factory.stop.load(Ordering::Relaxed) {
                 return Err(AgentError::Stopped);
             }
-            match running.events.recv_timeout(WATCH) {
+            let event = running.events.recv_timeout(WATCH);
+            // What a program says is handled in time, or not at all: it may say more than can be read.
+            if event.is_ok() && Instant::now() >= running.deadline {
+                return Err(self.late());
+            }
+            match event {
                 Ok(Event::Call(asked)) => {
                     if asked.begin() {
                         let call = asked.call.call.clone();
@@ -316,10 +326,14 @@ impl ProgramAgent<'_> {
                     return self.ended(status.code());
                 }
             } else if now >= running.deadline {
-                let seconds = self.factory.program.timeout_s;
-                return Err(self.failed(&format!("it did not end within {seconds} s")));
+                return Err(self.late());
             }
         }
+    }
+
+    /// Returns the error of a program that exceeds its time limit.
+    fn late(&self) -> AgentError {
+        self.failed(&format!("it did not end within {} s", self.factory.program.timeout_s))
     }
 
     /// Reacts to a line of the program.
@@ -330,12 +344,7 @@ impl ProgramAgent<'_> {
         };
         let Some(running) = &mut self.running else { return Ok(None) };
         let Some(conversation) = &mut running.conversation else {
-            if self.factory.program.sums_usage
-                && let Ok(event) = serde_json::from_slice::<Value>(&line)
-            {
-                add_usage(&mut self.report, &event["usage"]);
-            }
-            self.text.push(&line);
+            self.output.push(&line, &mut self.report, self.factory.program.sums_usage);
             return Ok(None);
         };
         match conversation.receive(&line, &mut self.report) {
@@ -348,10 +357,12 @@ impl ProgramAgent<'_> {
     }
 
     /// Returns the last turn of a program that has ended.
-    fn ended(&self, code: Option<i32>) -> Result<Turn, AgentError> {
+    fn ended(&mut self, code: Option<i32>) -> Result<Turn, AgentError> {
         let program = &self.factory.program;
         match code {
-            Some(0) if matches!(program.protocol, Protocol::Command(_)) => Ok(Turn::Answer { text: self.text.text() }),
+            Some(0) if matches!(program.protocol, Protocol::Command(_)) => {
+                Ok(Turn::Answer { text: self.output.take(&mut self.report) })
+            }
             Some(0) => Err(self.failed("it ended before it answered the task")),
             Some(NOT_STARTED) => Err(self.failed("it cannot be started, or ended with the exit code 127")),
             Some(code @ 129..=192) => Err(self.failed(&format!("it was ended by the signal {}", code - 128))),

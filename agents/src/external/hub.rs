@@ -11,13 +11,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use healbench_mcp::{Incoming, IncomingCall, Line, MAX_LINE, ToolServer, call_outcome, read_line};
+use healbench_mcp::{Incoming, IncomingCall, Line, ToolServer, call_outcome, read_line};
 use healbench_protocol::CallResult;
 
 use super::agent::Event;
 
 /// The sessions that may be open at once.
 const MAX_CONNECTIONS: usize = 32;
+/// The bytes that a line of a client may have. What is kept of a call is a row, which has its arguments.
+const MAX_CLIENT_LINE: usize = 1 << 20;
 /// The time in which a client has to make room for a line.
 const WRITE_TIME: Duration = Duration::from_secs(5);
 
@@ -155,7 +157,7 @@ impl Shared {
         events: &SyncSender<Event>,
     ) {
         let mut source = BufReader::new(stream);
-        while let Ok(Some(line)) = read_line(&mut source, MAX_LINE) {
+        while let Ok(Some(line)) = read_line(&mut source, MAX_CLIENT_LINE) {
             let incoming = match line {
                 Line::Bytes(line) => server.receive(&line),
                 Line::TooLong => server.receive_too_long(),

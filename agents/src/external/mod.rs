@@ -8,6 +8,7 @@ mod agent;
 mod home;
 mod hub;
 mod settings;
+mod text;
 
 pub use agent::{ProgramFactory, ProgramSetupError};
 pub use settings::{Program, ProgramTable, Protocol, parse_program_tables};

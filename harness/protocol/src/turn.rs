@@ -110,8 +110,10 @@ pub struct ProgramReport {
     pub refused_permissions: u32,
     /// The calls of tools of its own that it told of.
     pub own_tool_calls: u32,
-    /// The lines of its output that were no messages of its protocol, or too long.
+    /// The lines of its output that were no messages of its protocol, too long, or too many to answer.
     pub stray_lines: u32,
+    /// The bytes of its text that were not kept: only the last 64 KiB are.
+    pub dropped_text_bytes: u64,
     /// Its exit status; null if it was ended with the episode.
     pub exit: Option<String>,
 }

@@ -9,7 +9,7 @@ use healbench_record::{
     CallRecord, CellRef, Condition, EpisodeRecord, Plan, RecordedTurn, RecordedTurns, ResponseRecord, RunDir,
     read_recorded_turns_of,
 };
-use healbench_reports::render::{plain_text, shell_quote};
+use healbench_reports::render::{plain_text, pluralize, shell_quote};
 use healbench_reports::{
     CallStep, MAX_RESPONSE_BYTES, SentCall, Transcript, TranscriptStep, read_responses, rows_of_episodes,
 };
@@ -338,6 +338,9 @@ fn program_text(report: &ProgramReport) -> String {
     let counts = counts.into_iter().filter(|(count, ..)| *count > 0);
     let mut parts: Vec<String> =
         counts.map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many })).collect();
+    if report.dropped_text_bytes > 0 {
+        parts.push(format!("{} of its text not kept", pluralize(report.dropped_text_bytes, "byte")));
+    }
     if parts.is_empty() {
         parts.push("no session with the tools".to_owned());
     }

@@ -6,7 +6,8 @@ use std::io::Read as _;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use healbench_record::{Outcome, RunDir};
+use healbench_protocol::Turn;
+use healbench_record::{Outcome, RunDir, read_recorded_turns};
 use serde_json::{Value, json};
 
 use super::view::{Server, visible_html};
@@ -290,17 +291,41 @@ fn each_object(value: &Value, then: &mut dyn FnMut(&serde_json::Map<String, Valu
 }
 
 #[test]
-fn a_program_that_hangs_is_ended_and_lost() {
-    let sandbox = sandbox(&["hangs"]);
+fn a_program_that_hangs_or_talks_all_the_time_is_ended_and_lost() {
+    let sandbox = sandbox(&["hangs", "talks"]);
     let config = fs::read_to_string(sandbox.path("healbench.toml")).unwrap().replace("timeout_s = 60", "timeout_s = 2");
     sandbox.write("healbench.toml", &config);
     let args = ["run", "toy.yaml", "--out", "run", "--condition", "fusion", "--trials", "1", "--agent"];
-    let run = [&args[..], &["agent:acp0,agent:exec0"]].concat();
+    let run = [&args[..], &["agent:acp0,agent:exec0,agent:acp1,agent:exec1"]].concat();
     let result = CommandResult::new(with_key(&sandbox, &run).output().unwrap());
     assert_eq!(result.code, Some(4), "{}", result.err);
     assert!(result.err.contains("it did not end within 2 s"), "{}", result.err);
+    let (directory, _) = RunDir::open(&sandbox.path("run")).unwrap();
+    let rows = healbench_reports::rows_of_episodes(&directory, &(0..4).collect()).unwrap();
+    assert!(rows.values().all(|(row, _)| row.outcome == Outcome::Infra), "{rows:?}");
     assert_eq!(processes_left(&sandbox), [""; 0]);
     assert_eq!(fs::read_dir(sandbox.path("t")).unwrap().count(), 0);
+}
+
+#[test]
+fn the_end_of_what_a_program_says_is_kept() {
+    let sandbox = sandbox(&["says-much"]);
+    let args = ["run", "toy.yaml", "--out", "run", "--condition", "fusion", "--trials", "1", "--agent"];
+    let run = [&args[..], &["agent:acp0,agent:exec0"]].concat();
+    let result = CommandResult::new(with_key(&sandbox, &run).output().unwrap());
+    assert_eq!(result.code, Some(0), "{}", result.err);
+    let (run, _) = RunDir::open(&sandbox.path("run")).unwrap();
+    for (episode, line_breaks) in [(0, 0), (1, 64)] {
+        let turns = read_recorded_turns(&run, episode).unwrap().unwrap();
+        let Some(Turn::Answer { text }) = turns.turns.last().map(|recorded| &recorded.turn) else {
+            panic!("{:?}", turns.turns.len())
+        };
+        assert!(text.len() <= 64 << 10 && text.ends_with("The task is done."), "{} bytes", text.len());
+        let said = (4 << 20) + line_breaks + "The task is done.".len() as u64;
+        assert_eq!(turns.program.unwrap().dropped_text_bytes + text.len() as u64, said);
+        let shown = unbroken(&sandbox.ok(&["show", "run", &episode.to_string()]).out);
+        assert!(shown.contains("bytes of its text not kept"), "{} bytes", shown.len());
+    }
 }
 
 /// Plays 24 episodes that are killed twice. `TOY_TRIALS=50 TOY_KILLS=20` plays 200 that are killed 20 times.
