@@ -248,6 +248,11 @@ impl LlmAgent<'_> {
 
     /// Converts a reply to a turn.
     fn turn_from(&mut self, mut message: AssistantMessage, finish_reason: FinishReason) -> Turn {
+        let bytes = message.raw.as_ref().map_or(0, json_bytes);
+        if bytes > MAX_ANSWER {
+            let text = format!("the answer has {bytes} bytes; at most {} KiB are kept", MAX_ANSWER >> 10);
+            return Turn::Incomplete { text };
+        }
         self.ensure_unique_ids(&mut message);
         let (calls, text) = match self.uses_prompt_tools() {
             true => prompt_tools::parse_calls(&message.text, &self.functions),
@@ -304,6 +309,11 @@ impl LlmAgent<'_> {
         let factory = Arc::clone(&self.factory);
         let model = &factory.model;
         let api_request = model.api.request(model, &self.conversation, self.seed);
+        let bytes = json_bytes(&api_request.body);
+        if bytes > MAX_REQUEST {
+            let reason = format!("the request would have {bytes} bytes; at most {} MiB are sent", MAX_REQUEST >> 20);
+            return Ok(ModelReply::Failure { reason, cause: FailureCause::ContextLength });
+        }
         let request = Request { api: model.api, model: &model.model, trial: self.start.trial, body: &api_request.body };
         let id = RequestId { episode: self.start.episode, turn: self.next_request };
         self.next_request += 1;
@@ -485,6 +495,30 @@ fn rename_call_id(raw: &mut Value, old: &str, new: &str) {
         Value::Array(items) => items.iter_mut().for_each(|item| rename_call_id(item, old, new)),
         _ => {}
     }
+}
+
+/// The bytes of an answer that are kept, as JSON: more than any model writes at once.
+const MAX_ANSWER: usize = 1 << 20;
+/// The bytes of a request: more than the context of any model.
+const MAX_REQUEST: usize = 8 << 20;
+
+/// Returns the length of the JSON of a value.
+fn json_bytes(value: &Value) -> usize {
+    struct Count(usize);
+    impl std::io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    // Counting cannot fail.
+    let _ = serde_json::to_writer(&mut count, value);
+    count.0
 }
 
 /// More tokens than any conversation can have.

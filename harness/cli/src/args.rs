@@ -117,6 +117,13 @@ pub(crate) enum Command {
     /// Make a page of `view`, as a process of it.
     #[command(hide = true)]
     Page(PageArgs),
+    /// Render templates, as a process of another command.
+    #[command(hide = true)]
+    Templates {
+        /// The memory of the process is limited already.
+        #[arg(long)]
+        limited: bool,
+    },
     /// Compare a run with a baseline and exit 0 (pass), 1 (fail), 3 (inconclusive) or 4 (incomplete).
     Gate(GateArgs),
     /// Save a run as the baseline for `gate`.
@@ -149,10 +156,15 @@ impl Command {
         }
     }
 
-    /// Returns true if a limited process executes the command, since it reads runs, which may come from anywhere.
+    /// Returns true if a limited process executes the command, since it reads runs or recordings, which may come from anywhere.
     pub(crate) fn is_limited(&self) -> bool {
-        use Command::{Bless, Compare, Gate, Merge, Report, Show, Status};
-        matches!(self, Show(_) | Status(_) | Merge(_) | Report(_) | Compare(_) | Gate(_) | Bless(_))
+        match self {
+            Command::Show(_) | Command::Status(_) | Command::Report(_) | Command::Compare(_) | Command::Gate(_) => true,
+            Command::Merge(_) | Command::Bless(_) | Command::Cassette(_) => true,
+            Command::Plan(args) => args.sizes.from.is_some() || args.shards.pilot.is_some(),
+            Command::Slurm(args) => args.pilot.is_some(),
+            _ => false,
+        }
     }
 }
 

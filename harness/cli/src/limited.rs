@@ -1,6 +1,6 @@
 //! Processes of this program with limited memory, for work on run directories.
 //!
-//! A run directory may come from anywhere. A template in its manifest can ask for any amount of memory or recursion, and a few
+//! A run directory may come from anywhere. A value in it can ask for any amount of recursion, and a few
 //! bytes of Parquet can stand for gigabytes; a failed allocation or a full stack ends a process at once. So commands
 //! that read runs, and the pages of `healbench view`, are executed by a second process of this program. Linux limits
 //! its memory; elsewhere only a time limit ends it. It also ends when its parent does, however that happens.
@@ -14,7 +14,7 @@ use std::thread;
 use crate::error::CliError;
 use crate::terminal::Terminal;
 
-/// The memory that a limited process may allocate, in bytes.
+/// The memory that a process which reads runs may allocate, in bytes.
 const MEMORY: u64 = 4 << 30;
 
 /// The environment variable that marks a limited process. Its value says if the parent's standard error is a terminal.
@@ -39,15 +39,21 @@ pub(crate) fn role() -> Role {
     }
 }
 
-/// Sets the limits of a limited process: its memory, and the life of its parent, which holds the other end of the pipe at
-/// its standard input. Returns the first line of the standard input.
-pub(crate) fn enter() -> io::Result<String> {
+/// Limits the memory of this process, in bytes.
+pub(crate) fn limit_memory(most: u64) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
         use nix::sys::resource::{Resource, setrlimit};
         // The address space is not limited: allocators and threads reserve much more of it than they use.
-        setrlimit(Resource::RLIMIT_DATA, MEMORY, MEMORY)?;
+        setrlimit(Resource::RLIMIT_DATA, most, most)?;
     }
+    Ok(())
+}
+
+/// Sets the limits of a limited process: its memory, and the life of its parent, which holds the other end of the pipe at
+/// its standard input. Returns the first line of the standard input.
+pub(crate) fn enter() -> io::Result<String> {
+    limit_memory(MEMORY)?;
     let mut line = String::new();
     io::stdin().read_line(&mut line)?;
     thread::spawn(|| {

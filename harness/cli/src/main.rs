@@ -3,12 +3,15 @@
 mod args;
 mod axis_help;
 mod axis_values;
+mod clock;
 mod commands;
 mod conditions;
 mod error;
 mod estimate;
 mod limited;
 mod load;
+#[cfg(test)]
+mod loaders_tests;
 mod lockfiles;
 mod models;
 mod output;
@@ -17,6 +20,7 @@ mod run_config;
 mod run_name;
 mod run_spec;
 mod shard_sizes;
+mod templates;
 mod terminal;
 
 use std::process::ExitCode;
@@ -30,6 +34,7 @@ use healbench_reports::render::shell_quote;
 use crate::args::{Arguments, AxisArgs, Command, PlanArgs, RunArgs};
 use crate::error::{CliError, ExitStatus};
 use crate::limited::Role;
+use crate::templates::TemplateProcesses;
 use crate::terminal::Terminal;
 
 /// Episodes allocate many small texts; this allocator reduces the time by a quarter.
@@ -43,6 +48,7 @@ fn main() -> ExitCode {
     reject_axes_with_resume(&matches);
     let arguments = parse(&matches);
     let terminal = Terminal::new(&arguments.global);
+    healbench_engine::set_template_host(Box::new(TemplateProcesses::of_this_program()));
     let code = match (arguments.command.is_limited(), limited::role()) {
         (true, Role::Unlimited) if cfg!(target_os = "linux") => limited::execute(&terminal),
         (true, Role::Limited { .. }) => {
@@ -136,6 +142,7 @@ fn dispatch(command: &Command, terminal: &Terminal) -> Result<ExitStatus, CliErr
         Command::Cassette(args) => commands::cassette::cassette(args, terminal),
         Command::Report(args) => commands::report::report(args, terminal),
         Command::Page(args) => commands::view::page(args, terminal),
+        Command::Templates { limited } => templates::serve_templates(*limited),
         Command::View(args) => commands::view::view(args, terminal),
         Command::Compare(args) => commands::compare::compare(args, terminal),
         Command::Gate(args) => commands::gate::gate(args, terminal),

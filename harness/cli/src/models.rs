@@ -18,6 +18,7 @@ use healbench_reports::render::plain_text;
 use healbench_runner::{Budget, WorkerPool};
 
 use crate::args::AxisArgs;
+use crate::clock::timestamp;
 use crate::error::{CliError, ErrorKind, ExitStatus};
 use crate::run_spec::{AgentConfig, RunSpec};
 use crate::terminal::Terminal;
@@ -172,7 +173,7 @@ impl ModelClients {
             true => None,
             false => Some(Arc::new(Network::new().map_err(CliError::network)?)),
         };
-        let recording_date = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
+        let recording_date = timestamp("%Y-%m-%d");
         let mut backends: Vec<(&str, Arc<ModelBackend>)> = Vec::new();
         let mut factories = Vec::new();
         for (spec, config) in run_spec.plan.agents.iter().zip(&run_spec.configs) {

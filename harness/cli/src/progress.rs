@@ -8,12 +8,13 @@ mod throttle;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use healbench_record::{EpisodeResult, RunDir};
 use healbench_reports::render::progress as format_progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::clock::since_1970;
 use crate::terminal::Terminal;
 pub(crate) use beacon::{Beacon, BeaconFile};
 pub(crate) use state::ProgressState;
@@ -130,7 +131,7 @@ fn spawn_ticker(reporter: Arc<ProgressReporter>) -> (Sender<()>, JoinHandle<()>)
             let snapshot = {
                 let state = reporter.lock();
                 reporter.draw(&state);
-                state.snapshot(now, unix_seconds())
+                state.snapshot(now, since_1970().as_secs())
             };
             if reporter.bar.is_none() && line_throttle.is_due(now) {
                 reporter.terminal.note(&format!("finished {}", format_progress(&snapshot)));
@@ -154,8 +155,4 @@ fn spawn_ticker(reporter: Arc<ProgressReporter>) -> (Sender<()>, JoinHandle<()>)
         }
     });
     (stop, thread)
-}
-
-fn unix_seconds() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

@@ -30,7 +30,7 @@ pub use failure::{Bound, Expected, Failure, Issue, IssueKind, Quantity, Routing}
 pub use faults::Faults;
 pub use foreign::ForeignSettings;
 pub use pipeline::Engine;
-pub use render::{TemplateError, check_template, valid_example};
+pub use render::{TemplateError, TemplateHost, TemplateServer, check_template, set_template_host, valid_example};
 pub use reply::{GuardedReply, Refusal};
 pub use schema::{SchemaError, accepts, check_schema, upgrade_schema, validate};
 pub use simulator::Simulator;

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, BufRead, BufReader, Read as _, Write as _};
 use std::path::Path;
 
-use healbench_protocol::{fingerprint, private_file};
+use healbench_protocol::{fingerprint, private_file, read_bounded_line};
 use serde_json::{Value, json};
 
 use super::error::io_error;

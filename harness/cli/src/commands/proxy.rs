@@ -4,7 +4,6 @@ use std::path::Path;
 use std::process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use healbench_mcp::{ServerCommand, Variables};
 use healbench_protocol::{keep_variable, names_secret, private_file};
@@ -12,6 +11,7 @@ use healbench_proxy::{Files, Recording, Rules, proxy as run};
 
 use crate::args::ProxyArgs;
 use crate::axis_values::parse_single_format;
+use crate::clock::since_1970;
 use crate::error::{CliError, ExitStatus};
 use crate::terminal::Terminal;
 
@@ -61,8 +61,7 @@ fn append(path: &Path) -> Result<Box<dyn Write + Send>, CliError> {
 /// Opens the files of a session in a folder that several sessions share, at the same time too.
 fn recording(folder: &Path) -> Result<Recording, CliError> {
     fs::create_dir_all(folder).map_err(|source| CliError::write(folder, &source))?;
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let episode = format!("{}-{}", since.as_millis(), process::id());
+    let episode = format!("{}-{}", since_1970().as_millis(), process::id());
     let file = |kind: &str| append(&folder.join(format!("{kind}-{episode}.jsonl")));
     Ok(Recording { calls: file("calls")?, episodes: file("episodes")?, episode })
 }

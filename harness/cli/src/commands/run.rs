@@ -18,6 +18,7 @@ use healbench_runner::{Checkpoints, Job, Limits, RunEnd, RunEvent, StopReason, S
 use super::hook::on_complete;
 use super::report;
 use crate::args::RunArgs;
+use crate::clock::timestamp;
 use crate::error::{CliError, ExitStatus};
 use crate::load::ModelSource;
 use crate::models::ModelClients;
@@ -26,7 +27,7 @@ use crate::run_spec::{AgentConfig, RunSpec};
 use crate::terminal::Terminal;
 pub(super) use prepare::all_scored;
 pub(crate) use prepare::new_manifest;
-use prepare::{Prepared, PreparedRun, prepare, timestamp};
+use prepare::{MANIFEST_TIME, Prepared, PreparedRun, prepare};
 
 /// Runs a plan, or the rest of an interrupted run, and prints the report.
 pub(crate) fn run(args: &RunArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
@@ -140,7 +141,7 @@ fn execute_and_save(
     let complete = merged.is_ok() && episodes_done == manifest.episodes().len();
     manifest.status = if complete { RunStatus::Complete } else { RunStatus::Interrupted };
     manifest.episodes_done = episodes_done;
-    manifest.finished = Some(timestamp());
+    manifest.finished = Some(timestamp(MANIFEST_TIME));
     run.write_manifest(manifest)?;
     merged?;
     let lost_tokens = checkpoints.as_ref().map_or(0, Checkpoints::lost_tokens);

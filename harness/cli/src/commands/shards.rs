@@ -2,11 +2,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use healbench_record::{Progress, RunDir, RunManifest, RunStatus, ShardState, SurveyedShard};
 use healbench_reports::count_outcomes;
 
+use crate::clock::since_1970;
 use crate::error::CliError;
 
 /// The age in seconds of a progress file up to which the run counts as active. Locks are not seen on other machines of many
@@ -78,8 +78,7 @@ fn read_shard(path: &Path) -> SurveyedShard<FoundShard> {
 
 /// Returns true if the progress was written so recently that the run must be active.
 pub(crate) fn is_recent(progress: &Progress) -> bool {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-    now.saturating_sub(progress.updated_unix_s) < ACTIVE_S
+    since_1970().as_secs().saturating_sub(progress.updated_unix_s) < ACTIVE_S
 }
 
 fn state_of(run: &RunDir, manifest: &RunManifest, progress: Option<&Progress>) -> ShardState {

@@ -14,6 +14,7 @@ mod problem_json;
 mod pydantic;
 mod serde_text;
 mod template;
+mod template_renderer;
 mod wording;
 mod zod_json;
 
@@ -26,6 +27,7 @@ use std::sync::OnceLock;
 use healbench_protocol::{ErrorFormat, NumberTexts};
 use serde_json::Value;
 pub use template::{TemplateError, check_template};
+pub use template_renderer::{TemplateHost, TemplateServer, set_template_host};
 
 use crate::contract::{BlockStyle, Delta};
 use crate::definition::{Action, Tool};

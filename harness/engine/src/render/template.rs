@@ -5,20 +5,19 @@
 use std::borrow::Cow;
 
 use healbench_protocol::{TemplateSource, detail_texts};
-use minijinja::value::Serde;
-use minijinja::{Environment, UndefinedBehavior};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::content::{Finding, Statement};
 use super::excerpt::excerpt;
+use super::template_renderer::Renderer;
 use super::wording::{correction, problem, sent_text};
 use super::{RenderInput, bare_line, single_line, xml_attribute, xml_text};
 use crate::definition::ToolFailure;
 use crate::failure::{Bound, Expected, Failure, Issue, IssueKind, Quantity, Routing};
 
 /// The error for an invalid template.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("template `{file}`, line {line}: {message}")]
 pub struct TemplateError {
     /// The path as given.
@@ -29,14 +28,8 @@ pub struct TemplateError {
     pub message: String,
 }
 
-/// The maximum number of instructions for one text; stops endless loops.
-const FUEL: u64 = 200_000;
-
-/// The name of the only template in the environment.
-const NAME: &str = "template";
-
 /// The variables that a template may use.
-const VARIABLES: [&str; 16] = [
+pub(super) const VARIABLES: [&str; 16] = [
     "kind",
     "code",
     "tool",
@@ -56,11 +49,7 @@ const VARIABLES: [&str; 16] = [
 ];
 
 #[derive(Debug)]
-pub(crate) struct Template {
-    environment: Environment<'static>,
-    file: String,
-    renders_contract_changes: bool,
-}
+pub(crate) struct Template(Renderer);
 
 /// Checks that `source` can be used as an error format.
 ///
@@ -73,29 +62,7 @@ pub fn check_template(source: &TemplateSource) -> Result<(), TemplateError> {
 impl Template {
     /// Compiles the template and renders one failure of each kind, so that errors are found before a run.
     pub(crate) fn compile(source: &TemplateSource) -> Result<Template, TemplateError> {
-        let failed = |error: &minijinja::Error| TemplateError {
-            file: source.file.clone(),
-            line: error.line().unwrap_or(1),
-            message: single_line(&error.detail().map_or_else(|| error.kind().to_string(), str::to_owned)).into_owned(),
-        };
-        let mut environment = Environment::new();
-        environment.set_fuel(Some(FUEL));
-        // Absent facts and their members are undefined instead of an error.
-        environment.set_undefined_behavior(UndefinedBehavior::Chainable);
-        environment.add_filter("xml", |text: &str| xml_text(text).into_owned());
-        environment.add_filter("xml_attribute", |text: &str| xml_attribute(text).into_owned());
-        environment.add_filter("line", |text: &str| single_line(text).into_owned());
-        environment.add_template_owned(NAME, source.text.clone()).map_err(|error| failed(&error))?;
-        let named = environment.get_template(NAME).map_err(|error| failed(&error))?.undeclared_variables(false);
-        let known =
-            |name: &&String| VARIABLES.contains(&name.as_str()) || environment.globals().any(|(g, _)| g == *name);
-        if let Some(unknown) = named.iter().filter(|name| !known(name)).min() {
-            let line = source.text.lines().position(|line| line.contains(unknown.as_str())).map_or(1, |at| at + 1);
-            let message = format!("unknown variable `{unknown}`; known: {}", VARIABLES.join(", "));
-            return Err(TemplateError { file: source.file.clone(), line, message });
-        }
-        let renders_contract_changes = named.contains("contract_changes");
-        let template = Template { environment, file: source.file.clone(), renders_contract_changes };
+        let template = Template(Renderer::compile(source)?);
         for failure in samples() {
             let input = RenderInput {
                 failure: &failure,
@@ -107,14 +74,14 @@ impl Template {
                 deltas: &[],
                 reserve: 0,
             };
-            template.try_render(&input).map_err(|error| failed(&error))?;
+            template.try_render(&input)?;
         }
         Ok(template)
     }
 
     /// Returns true if the template shows contract changes itself.
     pub(crate) fn renders_contract_changes(&self) -> bool {
-        self.renders_contract_changes
+        self.0.renders_contract_changes
     }
 
     /// Renders the failure. An error of the template is appended to the bare line, so that transcripts show it.
@@ -125,7 +92,7 @@ impl Template {
     /// Renders the facts of a level of content. Variables without a fact of the level are undefined.
     /// What the template does not show is appended, a line each.
     pub(crate) fn render_statement(&self, statement: &Statement<'_>, input: &RenderInput<'_>) -> String {
-        let rendered = self.try_render_context(&TemplateContext::of_statement(statement, input));
+        let rendered = self.0.render(&TemplateContext::of_statement(statement, input));
         let mut text = rendered.unwrap_or_else(|error| self.failed_text(input, &error));
         let shown = |text: &str, part: &String| {
             [single_line(part), xml_text(part), xml_attribute(part)].iter().any(|form| text.contains(&**form))
@@ -139,17 +106,12 @@ impl Template {
         text
     }
 
-    fn try_render(&self, input: &RenderInput<'_>) -> Result<String, minijinja::Error> {
-        self.try_render_context(&TemplateContext::new(input))
+    fn try_render(&self, input: &RenderInput<'_>) -> Result<String, TemplateError> {
+        self.0.render(&TemplateContext::new(input))
     }
 
-    fn try_render_context(&self, context: &TemplateContext<'_>) -> Result<String, minijinja::Error> {
-        self.environment.get_template(NAME)?.render(Serde(context))
-    }
-
-    fn failed_text(&self, input: &RenderInput<'_>, error: &minijinja::Error) -> String {
-        let reason = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
-        format!("{} [template `{}` failed: {}]", bare_line(input.failure), self.file, single_line(&reason))
+    fn failed_text(&self, input: &RenderInput<'_>, error: &TemplateError) -> String {
+        format!("{} [template `{}` failed: {}]", bare_line(input.failure), self.0.file(), error.message)
     }
 }
 

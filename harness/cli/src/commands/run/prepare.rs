@@ -15,6 +15,7 @@ use healbench_scenarios::Scenario;
 
 use super::scratch::Scratch;
 use crate::args::RunArgs;
+use crate::clock::timestamp;
 use crate::error::CliError;
 use crate::load::{build_run_spec, run_spec_of};
 use crate::models::ModelClients;
@@ -41,17 +42,15 @@ pub(super) enum Prepared {
     Complete(RunDir, Box<RunManifest>),
 }
 
+/// The format of times in manifests.
+pub(super) const MANIFEST_TIME: &str = "%Y-%m-%dT%H:%M:%SZ";
+
 /// Prepares the run that the arguments describe.
 pub(super) fn prepare(args: &RunArgs, stop: &Arc<AtomicBool>, terminal: &Terminal) -> Result<Prepared, CliError> {
     match &args.resume {
         Some(path) => prepare_resumed(path, args, stop, terminal),
         None => prepare_new(args, stop, terminal),
     }
-}
-
-/// Returns the time as manifests have it.
-pub(super) fn timestamp() -> String {
-    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 fn prepare_new(args: &RunArgs, stop: &Arc<AtomicBool>, terminal: &Terminal) -> Result<Prepared, CliError> {
@@ -104,7 +103,7 @@ pub(crate) fn new_manifest(run_spec: &RunSpec) -> RunManifest {
         healbench: env!("CARGO_PKG_VERSION").to_owned(),
         revision: option_env!("HEALBENCH_REVISION").map(str::to_owned),
         command: crate::command_line(),
-        started: timestamp(),
+        started: timestamp(MANIFEST_TIME),
         finished: None,
         tokenizer: TOKENIZER.to_owned(),
         status: RunStatus::Running,

@@ -1,7 +1,6 @@
 //! The pages of `healbench view`, JSON and CSV, as their processes make them.
 
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::http::StatusCode;
 use healbench_protocol::{ErrorFormat, Guardrails};
@@ -16,6 +15,7 @@ use super::folder::{RunFolder, run_state};
 use super::page::{MadePage, PageRequest};
 use super::response::{CSV, ErrorPage, JSON, PageResponse, TEXT};
 use super::{episodes, history};
+use crate::clock::since_1970;
 use crate::commands::report::page_data;
 use crate::commands::scenario_changes::scenario_changes;
 use crate::commands::show;
@@ -92,7 +92,7 @@ fn list(folder: &RunFolder, known: &mut KnownOutcomes) -> PageResult {
 fn run(folder: &RunFolder, name: &str, cacheable: &mut bool) -> PageResult {
     let (run, manifest) = open(folder, name)?;
     if let RunState::Running(progress) = run_state(&run, &manifest) {
-        let update = ProgressUpdate::running(&manifest, progress, unix_seconds());
+        let update = ProgressUpdate::running(&manifest, progress, since_1970().as_secs());
         return Ok(PageResponse::Page(html::progress_page(name, &manifest, &update)));
     }
     let (run, manifest) = with_frames(run, manifest)?;
@@ -106,7 +106,7 @@ fn run(folder: &RunFolder, name: &str, cacheable: &mut bool) -> PageResult {
 fn progress(folder: &RunFolder, name: &str) -> PageResult {
     let (run, manifest) = open(folder, name)?;
     let update = match run_state(&run, &manifest) {
-        RunState::Running(progress) => ProgressUpdate::running(&manifest, progress, unix_seconds()),
+        RunState::Running(progress) => ProgressUpdate::running(&manifest, progress, since_1970().as_secs()),
         RunState::Ended | RunState::Aborted => ProgressUpdate::ended(&manifest),
     };
     Ok(PageResponse::File(JSON, render::json(&update).map_err(CliError::from)?))
@@ -251,8 +251,4 @@ fn with_frames(run: RunDir, manifest: RunManifest) -> Result<(RunDir, RunManifes
             VerifiedFiles::PartlyReplaced => problem(run.path(), RunDirError::Incomplete),
         },
     }
-}
-
-fn unix_seconds() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
