@@ -1,5 +1,22 @@
 use std::fmt;
 
+/// The problems of a file that are reported.
+pub(crate) const MAX_PROBLEMS: usize = 1000;
+
+/// Sorts the problems of a file, and leaves out those beyond [`MAX_PROBLEMS`].
+pub(crate) fn in_order(mut problems: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    problems.sort();
+    problems.dedup();
+    if problems.len() >= MAX_PROBLEMS {
+        problems.truncate(MAX_PROBLEMS);
+        let mut more = problems[MAX_PROBLEMS - 1].clone();
+        more.message = format!("the file has more problems than these {MAX_PROBLEMS}");
+        more.help = None;
+        problems.push(more);
+    }
+    problems
+}
+
 /// A problem in a scenario file, with its position.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Diagnostic {

@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use crate::diagnostic::{MAX_PROBLEMS, in_order};
 use crate::load_error::LoadError;
 use crate::locate::{self, Syntax, parse, syntax_of};
 use crate::scenario::{Scenario, Source};
@@ -44,7 +45,7 @@ fn load_text(
     let document = parse(label, without_bom(text), syntax).map_err(|diagnostic| vec![diagnostic])?;
     let shape_errors = shape::check(&document);
     let mut all_diagnostics = shape_errors.diagnostics;
-    all_diagnostics.extend(document.duplicate_keys());
+    all_diagnostics.extend(document.duplicate_keys().take(MAX_PROBLEMS));
     let is_shaped = all_diagnostics.is_empty();
     let compile_errors = match compile::compile(&document, &shape_errors.unknown_keys, is_shaped, stored_tools, source)
     {
@@ -53,9 +54,7 @@ fn load_text(
         Err(more) => more,
     };
     all_diagnostics.extend(compile_errors);
-    all_diagnostics.sort();
-    all_diagnostics.dedup();
-    Err(all_diagnostics)
+    Err(in_order(all_diagnostics))
 }
 
 /// Removes a byte order mark. Sources are shown without it too, so that columns are correct.

@@ -8,7 +8,7 @@ use std::fmt;
 use std::ops::Range;
 
 pub(crate) use position::child;
-use position::{DuplicateKey, EntrySpan, byte_offset, floor_char};
+use position::{DuplicateKey, DuplicateKeys, EntrySpan, byte_offset, floor_char, within};
 
 use healbench_protocol::Object;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -43,9 +43,9 @@ pub(crate) struct Document<'a> {
     text: &'a str,
     pub(crate) value: Value,
     spans: BTreeMap<String, EntrySpan>,
-    duplicates: Vec<DuplicateKey>,
+    duplicates: DuplicateKeys,
     /// The pointers of the parts of a JSON file that are nested too deep; their values are null.
-    too_deep: Vec<String>,
+    too_deep: BTreeMap<String, ()>,
 }
 
 impl Document<'_> {
@@ -73,7 +73,7 @@ impl Document<'_> {
 
     /// Returns a diagnostic for every key that occurs twice in its mapping, at or below `pointer`.
     pub(crate) fn duplicates_within(&self, pointer: &str) -> impl Iterator<Item = Diagnostic> {
-        self.duplicates.iter().filter(move |duplicate| is_within(&duplicate.pointer, pointer)).map(|duplicate| {
+        within(&self.duplicates, pointer).flat_map(|(_, duplicates)| duplicates).map(|duplicate| {
             let help = "a key may stand once in its mapping; remove one of them".to_owned();
             let message = format!("duplicate key `{}`", duplicate.key);
             diagnostic(self.label, self.text, duplicate.span.clone(), message, Some(help))
@@ -82,8 +82,8 @@ impl Document<'_> {
 
     /// Returns a diagnostic for every value at or below `pointer` that is nested too deep.
     pub(crate) fn too_deep_within(&self, pointer: &str) -> impl Iterator<Item = Diagnostic> {
-        let within = self.too_deep.iter().filter(move |deep| is_within(deep, pointer));
-        within.map(|deep| self.at_value(deep, too_deep_message(MAX_JSON_DEPTH), None))
+        let deep = within(&self.too_deep, pointer);
+        deep.map(|(pointer, ())| self.at_value(pointer, too_deep_message(MAX_JSON_DEPTH), None))
     }
 
     fn nearest_entry(&self, pointer: &str) -> Option<&EntrySpan> {
@@ -95,11 +95,6 @@ impl Document<'_> {
             pointer = pointer.rsplit_once('/')?.0;
         }
     }
-}
-
-/// Returns true if the pointer refers to the value at `parent` or a part of it.
-fn is_within(pointer: &str, parent: &str) -> bool {
-    pointer.strip_prefix(parent).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Parses `text`.
@@ -122,9 +117,14 @@ pub(crate) fn parse<'a>(label: &'a str, text: &'a str, syntax: Syntax) -> Result
         let help = syntax_help(text, &location, &message);
         diagnostic(label, text, byte_range(text, &location), message, help)
     })?;
-    let (mut spans, mut duplicates) = (BTreeMap::new(), Vec::new());
-    let value = to_value(node, String::new(), None, text, &mut spans, &mut duplicates);
-    Ok(Document { label, text, value, spans, duplicates, too_deep: Vec::new() })
+    let mut positions = Positions { text, spans: BTreeMap::new(), duplicates: DuplicateKeys::new(), pointer_bytes: 0 };
+    let value = positions.value_of(node, String::new(), None);
+    if positions.is_too_large() {
+        let message = "the keys around the values are too long".to_owned();
+        return Err(diagnostic(label, text, 0..0, message, None));
+    }
+    let Positions { spans, duplicates, .. } = positions;
+    Ok(Document { label, text, value, spans, duplicates, too_deep: BTreeMap::new() })
 }
 
 /// Parses a JSON text with one value, or any number of them as a list if `is_sequence`. What is nested too deep is null.
@@ -143,6 +143,8 @@ pub(crate) fn json_document<'a>(label: &'a str, text: &'a str, is_sequence: bool
 /// levels. Nodes are read recursively: an unoptimized build needs about 50 KiB of stack per level, and a thread has 2
 /// MiB.
 const MAX_DEPTH: usize = 24;
+/// The bytes that the pointers of all values may have. A long key is in the pointer of everything below it.
+const MAX_POINTER_BYTES: usize = 256 << 20;
 /// The deepest allowed nesting in JSON, which is read without recursion. Schemas are compiled, compared and stored with
 /// recursion.
 const MAX_JSON_DEPTH: usize = 100;
@@ -288,40 +290,59 @@ impl<'de> Visitor<'de> for NodeVisitor {
     }
 }
 
-/// Converts a node to its value and records the positions of everything in it.
-fn to_value(
-    node: Spanned<Node>,
-    pointer: String,
-    key: Option<Range<usize>>,
-    text: &str,
-    spans: &mut BTreeMap<String, EntrySpan>,
-    duplicates: &mut Vec<DuplicateKey>,
-) -> Value {
-    let is_scalar = matches!(node.value, Node::Scalar(_));
-    let span = byte_range(text, &node.referenced);
-    let value = match node.value {
-        Node::Scalar(value) => value,
-        Node::List(items) => {
-            let item = |(index, item)| to_value(item, child(&pointer, index), None, text, spans, duplicates);
-            items.into_iter().enumerate().map(item).collect()
-        }
-        Node::Map(entries) => {
-            let mut map = Object::new();
-            for (key, item) in entries {
-                let key_span = byte_range(text, &key.referenced);
-                let inner = child(&pointer, &key.value);
-                if map.contains_key(&key.value) {
-                    duplicates.push(DuplicateKey { pointer: inner, key: key.value, span: key_span });
-                    continue;
+/// The positions of everything in a text.
+struct Positions<'t> {
+    text: &'t str,
+    spans: BTreeMap<String, EntrySpan>,
+    duplicates: DuplicateKeys,
+    pointer_bytes: usize,
+}
+
+impl Positions<'_> {
+    /// Returns true once the limit on pointers is exceeded.
+    fn is_too_large(&self) -> bool {
+        self.pointer_bytes > MAX_POINTER_BYTES
+    }
+
+    /// Converts a node to its value and records the positions in it, up to the limit on pointers.
+    fn value_of(&mut self, node: Spanned<Node>, pointer: String, key: Option<Range<usize>>) -> Value {
+        self.pointer_bytes += pointer.len();
+        let is_scalar = matches!(node.value, Node::Scalar(_));
+        let span = byte_range(self.text, &node.referenced);
+        let value = match node.value {
+            Node::Scalar(value) => value,
+            Node::List(items) => {
+                let mut values = Vec::new();
+                for (index, item) in items.into_iter().enumerate() {
+                    if self.is_too_large() {
+                        break;
+                    }
+                    values.push(self.value_of(item, child(&pointer, index), None));
                 }
-                let item = to_value(item, inner, Some(key_span), text, spans, duplicates);
-                map.insert(key.value, item);
+                Value::Array(values)
             }
-            Value::Object(map)
-        }
-    };
-    spans.insert(pointer, EntrySpan { key, value: span, is_scalar });
-    value
+            Node::Map(entries) => {
+                let mut map = Object::new();
+                for (key, item) in entries {
+                    if self.is_too_large() {
+                        break;
+                    }
+                    let key_span = byte_range(self.text, &key.referenced);
+                    let inner = child(&pointer, &key.value);
+                    if map.contains_key(&key.value) {
+                        let duplicate = DuplicateKey { key: key.value, span: key_span };
+                        self.duplicates.entry(inner).or_default().push(duplicate);
+                        continue;
+                    }
+                    let item = self.value_of(item, inner, Some(key_span));
+                    map.insert(key.value, item);
+                }
+                Value::Object(map)
+            }
+        };
+        self.spans.insert(pointer, EntrySpan { key, value: span, is_scalar });
+        value
+    }
 }
 
 /// Returns the byte range of a location in `text`.
@@ -354,9 +375,20 @@ pub(crate) fn diagnostic(
         line: before.matches('\n').count() + 1,
         column: text[line_start..before.len()].chars().count() + 1,
         length: marked_text.chars().count().max(1),
-        message,
-        help,
+        message: start_of(message),
+        help: help.map(start_of),
     }
+}
+
+/// The longest message of a diagnostic in bytes. It may quote any part of a file.
+const MAX_MESSAGE: usize = 4000;
+
+fn start_of(mut message: String) -> String {
+    if message.len() > MAX_MESSAGE {
+        message.truncate(message.floor_char_boundary(MAX_MESSAGE));
+        message.push('…');
+    }
+    message
 }
 
 /// Returns the syntax of files with this extension.

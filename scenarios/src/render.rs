@@ -6,8 +6,8 @@ use healbench_protocol::is_unprintable;
 use crate::Diagnostic;
 
 /// Formats diagnostics like rustc: message, `file:line:column`, the source line with carets, `help:`. `sources`
-/// contains the texts of files by path; without its file's text, a diagnostic is shown without the source line. Control
-/// characters are made visible.
+/// contains the texts of files by path; without its file's text, and in a very long line, a diagnostic is shown without the
+/// source line. Control characters are made visible.
 pub fn render_diagnostics(diagnostics: &[Diagnostic], sources: &BTreeMap<String, String>, color: bool) -> String {
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };
     let mut out = String::new();
@@ -48,10 +48,13 @@ fn render_one(diagnostic: &Diagnostic, line: Option<&str>, renderer: &Renderer) 
     renderer.render(&[group])
 }
 
-/// Returns line `number` of `text`, from 1, without its line break.
+/// The longest line that is shown, in bytes.
+const MAX_LINE: usize = 10_000;
+
+/// Returns line `number` of `text`, from 1, without its line break, unless it is too long.
 fn source_line(text: &str, number: usize) -> Option<&str> {
     let line = text.split('\n').nth(number.checked_sub(1)?)?;
-    Some(line.strip_suffix('\r').unwrap_or(line))
+    Some(line.strip_suffix('\r').unwrap_or(line)).filter(|line| line.len() <= MAX_LINE)
 }
 
 fn byte_of_column(line: &str, column: usize) -> usize {

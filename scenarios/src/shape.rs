@@ -2,11 +2,13 @@
 
 use std::sync::LazyLock;
 
+use healbench_protocol::nearest_name;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{JsonType, ValidationError, Validator};
 use serde_json::Value;
 
 use crate::Diagnostic;
+use crate::diagnostic::MAX_PROBLEMS;
 use crate::locate::{Document, child};
 use crate::schema::schema;
 use crate::suggest;
@@ -26,7 +28,7 @@ pub(crate) fn check(document: &Document<'_>) -> ShapeErrors {
     let mut errors = ShapeErrors::default();
     // The schema always compiles; a test checks it.
     let Some(validator) = VALIDATOR.as_ref() else { return errors };
-    for error in validator.iter_errors(&document.value) {
+    for error in validator.iter_errors(&document.value).take(MAX_PROBLEMS) {
         explain(&error, document, &mut errors);
     }
     errors
@@ -46,8 +48,8 @@ fn explain(error: &ValidationError<'_>, document: &Document<'_>, errors: &mut Sh
             let given = error.instance().as_object();
             let known = || properties.into_iter().flatten().map(|(key, _)| key.as_str());
             let is_given = |key: &str| given.is_some_and(|given| given.contains_key(key));
-            for key in unexpected {
-                let help = match suggest::nearest(key, known()) {
+            for key in unexpected.iter().take(MAX_PROBLEMS.saturating_sub(errors.diagnostics.len())) {
+                let help = match nearest_name(key, known()) {
                     Some(name) if is_given(name) => Some(format!("`{name}` is given already; remove this one")),
                     Some(name) => Some(format!("did you mean `{name}`?")),
                     None => suggest::help(key, known().filter(|name| !is_given(name))),
@@ -70,7 +72,7 @@ fn explain(error: &ValidationError<'_>, document: &Document<'_>, errors: &mut Sh
                 TypeKind::Multiple(kinds) => kinds.iter().map(type_name).collect::<Vec<_>>().join(" or "),
             };
             let sent = value_type(error.instance());
-            let role = suggest::nearest(pointer.strip_prefix("/world/").unwrap_or_default(), ["role"]);
+            let role = nearest_name(pointer.strip_prefix("/world/").unwrap_or_default(), ["role"]);
             let quote = (wanted == "a text"
                 && !matches!(error.instance().as_ref(), Value::Array(_) | Value::Object(_)))
             .then(|| format!("put it in quotes: \"{}\"", scalar(error.instance())));

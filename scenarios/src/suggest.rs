@@ -1,18 +1,9 @@
 //! "Did you mean" suggestions for unknown names.
 
+use healbench_protocol::nearest_name;
+
 /// The most names listed in a message: a longer list does not help the reader.
 const MAX_LISTED: usize = 12;
-
-/// Returns the known name most similar to `word`, if it is similar enough to be the intended one.
-pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let lower = word.to_lowercase();
-    let near = |name: &&str| {
-        let distance = strsim::damerau_levenshtein(&lower, &name.to_lowercase());
-        let allowed = (word.chars().count().max(name.chars().count()) / 3).max(1);
-        (distance <= allowed).then_some(distance)
-    };
-    known.into_iter().filter_map(|name| near(&name).map(|d| (d, name))).min().map(|(_, name)| name)
-}
 
 /// Returns advice for an unknown `word`: the most similar known name and a list of all. Returns `None` if no names are
 /// known.
@@ -22,7 +13,7 @@ pub(crate) fn help<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> 
         return None;
     }
     let all_listed = list(&known);
-    Some(match nearest(word, known.iter().copied()) {
+    Some(match nearest_name(word, known.iter().copied()) {
         Some(name) if known.len() == 1 => format!("did you mean `{name}`?"),
         Some(name) => format!("did you mean `{name}`? Known: {all_listed}"),
         None => format!("known: {all_listed}"),

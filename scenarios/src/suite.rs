@@ -1,11 +1,11 @@
 use std::path::{Path, PathBuf};
 
+use healbench_protocol::nearest_name;
 use include_dir::Dir;
 
 use crate::built_in::{SUITES, built_in_suites};
 use crate::load_error::LoadError;
 use crate::locate::syntax_of;
-use crate::suggest;
 
 /// The generated schema is in the same folder as scenarios but is not one.
 const SCHEMA_FILE: &str = "scenario.schema.json";
@@ -52,7 +52,7 @@ pub(crate) fn find_files(path: &Path) -> Result<Vec<SuiteFile>, LoadError> {
         return Ok(vec![file]);
     }
     let ids: Vec<&str> = built_in_ids().map(|(id, _)| id).collect();
-    let nearest = suggest::nearest(name, built_in_suites().into_iter().chain(ids)).map(str::to_owned);
+    let nearest = nearest_name(name, built_in_suites().into_iter().chain(ids)).map(str::to_owned);
     Err(LoadError::NotFound { path: label, nearest })
 }
 

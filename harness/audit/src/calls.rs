@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use healbench_protocol::{Object, plain_text};
+use healbench_protocol::{Object, compared_part, plain_text};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -76,7 +76,7 @@ impl CallsFile {
 
 /// Returns the name that is most like another, if one is.
 pub(crate) fn nearest_name<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<String> {
-    let likeness = |known: &str| strsim::jaro_winkler(name, known);
+    let likeness = |known: &str| strsim::jaro_winkler(compared_part(name), compared_part(known));
     let best = names.map(|known| (likeness(known), known)).max_by(|a, b| a.0.total_cmp(&b.0))?;
     (best.0 > 0.8).then(|| best.1.to_owned())
 }
@@ -93,7 +93,7 @@ pub fn first_calls_file(report: &AuditReport) -> String {
     }
     for tool in &report.tools {
         // Writing to a `String` cannot fail.
-        let _ = writeln!(out, "  {}:", json!(tool.name));
+        let _ = writeln!(out, "  {}:", yaml_text(&json!(tool.name)));
         let Some(base) = &tool.base else {
             out.push_str("    # No call could be made up.\n    right: {}\n    wrong: []\n");
             continue;
@@ -102,8 +102,22 @@ pub fn first_calls_file(report: &AuditReport) -> String {
             let reason = plain_text(base.text.iter().flat_map(|text| text.lines()).next().unwrap_or_default());
             let _ = writeln!(out, "    # Edit this call, which was made from the schema and refused: {reason}");
         }
-        let _ = writeln!(out, "    right: {}", base.arguments);
+        let _ = writeln!(out, "    right: {}", yaml_text(&base.arguments));
         out.push_str("    wrong: []\n");
+    }
+    out
+}
+
+/// Returns the JSON of a value with escapes for the characters that YAML does not allow, or that end a line.
+fn yaml_text(value: &Value) -> String {
+    let mut out = String::new();
+    for c in value.to_string().chars() {
+        match c {
+            ' '..='~' | '\u{10000}'.. => out.push(c),
+            '\u{a0}'..='\u{fffd}' if !matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}') => out.push(c),
+            // Writing to a `String` cannot fail.
+            _ => drop(write!(out, "\\u{:04x}", u32::from(c))),
+        }
     }
     out
 }
@@ -135,5 +149,16 @@ mod tests {
         assert!(CallsFile::parse("tools: {read: {wrong: {}}}").is_err());
         let key = CallsFile::parse("tools: {read: {wright: {}}}").unwrap_err().to_string();
         assert!(key.contains("wright"), "{key}");
+    }
+
+    #[test]
+    fn every_character_of_a_call_is_read_back() {
+        let every: String = ('\0'..=char::MAX).filter(|c| u32::from(*c) < 0x3000 || u32::from(*c) % 0x80 > 0x7c).collect();
+        for text in [every.as_str(), "\u{fffe}", "\u{feff}a", "a: b # c", "{dir}"] {
+            let value = json!({text: [text, 1, null]});
+            let file = format!("tools:\n  {}:\n    right: {}\n", yaml_text(&json!(text)), yaml_text(&value));
+            let read = CallsFile::parse(&file).unwrap();
+            assert_eq!(Value::from(read.tools[text].right.clone().unwrap()), value);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Checks of names: printable names, and suggestions for unknown ones.
 
-use healbench_protocol::is_unprintable;
+use healbench_protocol::{is_unprintable, nearest_name};
 
 /// The most names listed in an error: a longer list does not help the reader.
 const MAX_LISTED: usize = 24;
@@ -19,7 +19,7 @@ pub fn printable(word: &str) -> String {
 pub fn hint<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     let listed = list(&known);
-    match nearest(word, &known) {
+    match nearest_name(word, known.iter().copied()) {
         Some(name) => format!("did you mean `{}`? Known: {listed}", printable(name)),
         None => format!("known: {listed}"),
     }
@@ -32,16 +32,6 @@ pub fn list(known: &[&str]) -> String {
         listed.push(format!("and {} more", known.len() - MAX_LISTED));
     }
     listed.join(", ")
-}
-
-fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    let lower = word.to_lowercase();
-    let near = |name: &&'a str| {
-        let distance = strsim::damerau_levenshtein(&lower, &name.to_lowercase());
-        let allowed = (word.chars().count().max(name.chars().count()) / 3).max(1);
-        (distance <= allowed).then_some((distance, *name))
-    };
-    known.iter().filter_map(near).min().map(|(_, name)| name)
 }
 
 /// Formats a text as a TOML string on one line, with its unprintable characters escaped.

@@ -1,7 +1,7 @@
 //! The data that agents and the engine exchange, and the trait of agents.
 //!
 //! Every other crate of the workspace depends on this one; it depends on none of them. Its only behavior is parsing and
-//! formatting names, canonical JSON, checksums of lines, keyed random draws, the escapes of texts that are shown, the
+//! formatting names, canonical JSON, checksums of lines, keyed random draws, the comparison of names, the escapes of texts that are shown, the
 //! masking of secrets, and how files are opened.
 
 #![warn(missing_docs)]
@@ -23,6 +23,7 @@ mod printable;
 mod request_log;
 mod script;
 mod secrets;
+mod similar;
 mod tool_failure;
 mod turn;
 
@@ -57,6 +58,7 @@ pub use script::{RecordQuery, Script, Step};
 pub use secrets::{
     Secrets, TimeLimitExceeded, keep_secret, keep_variable, looks_like_secret, names_secret, secrets, secrets_in_url,
 };
+pub use similar::{compared_part, nearest_name};
 pub use tool_failure::{Code, Severity, ToolFailure, detail_texts};
 pub use turn::{Agent, AgentError, EpisodeStart, Origin, ProgramReport, Turn, TurnCost, Usage};
 

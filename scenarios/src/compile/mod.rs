@@ -16,6 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::Diagnostic;
+use crate::diagnostic::MAX_PROBLEMS;
 use crate::file::{SelfHealingFile, TaskFile};
 use crate::locate::{Document, child};
 use crate::scenario::{Scenario, Source, Task};
@@ -132,14 +133,16 @@ fn awareness(file: Option<SelfHealingFile>) -> ContractAwareness {
 impl Compiler<'_> {
     /// Reports a problem with the value behind `pointer`.
     fn at_value(&mut self, pointer: &str, message: impl Into<String>, help: impl Into<Option<String>>) {
-        let diagnostic = self.document.at_value(pointer, message, help.into());
-        self.diagnostics.push(diagnostic);
+        if self.diagnostics.len() < MAX_PROBLEMS {
+            self.diagnostics.push(self.document.at_value(pointer, message, help.into()));
+        }
     }
 
     /// Reports a problem with the key of the entry behind `pointer`.
     fn at_key(&mut self, pointer: &str, message: impl Into<String>, help: impl Into<Option<String>>) {
-        let diagnostic = self.document.at_key(pointer, message, help.into());
-        self.diagnostics.push(diagnostic);
+        if self.diagnostics.len() < MAX_PROBLEMS {
+            self.diagnostics.push(self.document.at_key(pointer, message, help.into()));
+        }
     }
 
     /// Reports an unknown name and suggests similar ones.

@@ -7,15 +7,16 @@ use healbench_protocol::Object;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::position::{DuplicateKey, EntrySpan, byte_offset, child};
+use super::MAX_POINTER_BYTES;
+use super::position::{DuplicateKey, DuplicateKeys, EntrySpan, byte_offset, child};
 
 /// A parsed JSON text.
 pub(super) struct JsonTree {
     pub(super) value: Value,
     pub(super) spans: BTreeMap<String, EntrySpan>,
-    pub(super) duplicates: Vec<DuplicateKey>,
+    pub(super) duplicates: DuplicateKeys,
     /// The pointers of the lists and objects nested too deep; their values are null.
-    pub(super) too_deep: Vec<String>,
+    pub(super) too_deep: BTreeMap<String, ()>,
 }
 
 /// A syntax error.
@@ -51,8 +52,13 @@ pub(super) fn parse(text: &str, is_sequence: bool, max_depth: usize) -> Result<J
     } else {
         serde_json::from_str::<IgnoredAny>(text).map_err(failed)?;
     }
-    let tree = JsonTree { value: Value::Null, spans: BTreeMap::new(), duplicates: Vec::new(), too_deep: Vec::new() };
-    let mut reader = Reader { text, max_depth, tree, open: Vec::new() };
+    let tree = JsonTree {
+        value: Value::Null,
+        spans: BTreeMap::new(),
+        duplicates: DuplicateKeys::new(),
+        too_deep: BTreeMap::new(),
+    };
+    let mut reader = Reader { text, max_depth, values: 0, pointer_bytes: 0, tree, open: Vec::new() };
     if documents != 1 {
         let list =
             Container { pointer: String::new(), key: None, start: 0, value: Value::Array(Vec::new()), next_key: None };
@@ -62,9 +68,14 @@ pub(super) fn parse(text: &str, is_sequence: bool, max_depth: usize) -> Result<J
     Ok(reader.tree)
 }
 
+/// The values that a text may have.
+const MAX_VALUES: usize = 2_000_000;
+
 struct Reader<'a> {
     text: &'a str,
     max_depth: usize,
+    values: usize,
+    pointer_bytes: usize,
     tree: JsonTree,
     /// The lists and objects around the current position.
     open: Vec<Container>,
@@ -90,12 +101,12 @@ impl Reader<'_> {
                 b' ' | b'\t' | b'\r' | b'\n' | b',' | b':' => {}
                 b'{' | b'[' if self.open.len() >= self.max_depth => {
                     end = container_end(bytes, at);
-                    let (pointer, key) = self.place();
-                    self.tree.too_deep.push(pointer.clone());
+                    let (pointer, key) = self.place(at)?;
+                    self.tree.too_deep.insert(pointer.clone(), ());
                     self.close(Container { pointer, key, start: at, value: Value::Null, next_key: None });
                 }
                 b'{' | b'[' => {
-                    let (pointer, key) = self.place();
+                    let (pointer, key) = self.place(at)?;
                     let value = if *byte == b'{' { Value::Object(Object::new()) } else { Value::Array(Vec::new()) };
                     self.open.push(Container { pointer, key, start: at, value, next_key: None });
                 }
@@ -126,7 +137,7 @@ impl Reader<'_> {
                 *next_key = Some((key, span));
             }
             (_, value) => {
-                let (pointer, key) = self.place();
+                let (pointer, key) = self.place(span.start)?;
                 self.insert(&pointer, value);
                 self.tree.spans.insert(pointer, EntrySpan { key, value: span, is_scalar: true });
             }
@@ -134,19 +145,27 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Returns the pointer and the key of the next value.
-    fn place(&self) -> (String, Option<Range<usize>>) {
-        match self.open.last() {
+    /// Returns the pointer and the key of the next value, which is at this position.
+    fn place(&mut self, at: usize) -> Result<(String, Option<Range<usize>>), JsonError> {
+        let (pointer, key) = match self.open.last() {
             Some(Container { pointer, value: Value::Array(items), .. }) => (child(pointer, items.len()), None),
             Some(Container { pointer, next_key: Some((key, span)), .. }) => (child(pointer, key), Some(span.clone())),
             _ => (String::new(), None),
+        };
+        self.values += 1;
+        self.pointer_bytes += pointer.len();
+        if self.values > MAX_VALUES || self.pointer_bytes > MAX_POINTER_BYTES {
+            let message = "the file has too many values, or too long keys around them, up to here".to_owned();
+            return Err(JsonError { offset: at, message });
         }
+        Ok((pointer, key))
     }
 
     fn close(&mut self, container: Container) {
         let Container { pointer, key, start, value, .. } = container;
         self.insert(&pointer, value);
-        self.tree.spans.insert(pointer, EntrySpan { key, value: start..start + 1, is_scalar: false });
+        let end = self.text.len().min(start + 1);
+        self.tree.spans.insert(pointer, EntrySpan { key, value: start..end, is_scalar: false });
     }
 
     /// Adds a finished value to the container around it. The last of several values with the same key counts.
@@ -156,7 +175,8 @@ impl Reader<'_> {
             Some(Container { value: Value::Object(map), next_key, .. }) => {
                 let Some((key, span)) = next_key.take() else { return };
                 if map.insert(key.clone(), value).is_some() {
-                    self.tree.duplicates.push(DuplicateKey { pointer: pointer.to_owned(), key, span });
+                    let duplicates = self.tree.duplicates.entry(pointer.to_owned()).or_default();
+                    duplicates.push(DuplicateKey { key, span });
                 }
             }
             _ => self.tree.value = value,

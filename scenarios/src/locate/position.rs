@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
@@ -10,10 +11,18 @@ pub(super) struct EntrySpan {
 
 /// A key that occurs again in its mapping.
 pub(super) struct DuplicateKey {
-    /// The pointer of the mapping's entry with this key.
-    pub(super) pointer: String,
     pub(super) key: String,
     pub(super) span: Range<usize>,
+}
+
+/// The keys that occur again, by the pointer of their entry.
+pub(super) type DuplicateKeys = BTreeMap<String, Vec<DuplicateKey>>;
+
+/// Returns the entries of a map from pointers at or below `pointer`.
+pub(super) fn within<'m, T>(map: &'m BTreeMap<String, T>, pointer: &str) -> impl Iterator<Item = (&'m String, &'m T)> {
+    let below = format!("{pointer}/");
+    let parts = map.range(below.clone()..).take_while(move |(part, _)| part.starts_with(&below));
+    map.get_key_value(pointer).into_iter().chain(parts)
 }
 
 /// Appends a token to a JSON pointer.

@@ -1,6 +1,6 @@
 //! Calls that follow a contract that has changed.
 
-use healbench_protocol::Object;
+use healbench_protocol::{Object, compared_part};
 use serde_json::{Value, json};
 
 use super::{Edit, InapplicableMistake, MistakeKind, MistakeParams, MutationPlan, Target, reject_params};
@@ -57,7 +57,7 @@ fn arguments_for_previous(arguments: &Object, previous: &Value) -> Object {
 /// Returns the value of the argument that probably had the given name in the previous schema.
 fn renamed_from<'a>(arguments: &'a Object, declared: Option<&Object>, name: &str) -> Option<&'a Value> {
     let is_new = |argument: &str| declared.is_none_or(|declared| !declared.contains_key(argument));
-    let similarity = |argument: &str| strsim::jaro_winkler(argument, name);
+    let similarity = |argument: &str| strsim::jaro_winkler(compared_part(argument), compared_part(name));
     let candidates =
         arguments.iter().filter(|(argument, _)| is_new(argument) && similarity(argument) >= MIN_SIMILARITY);
     candidates.max_by(|a, b| similarity(a.0).total_cmp(&similarity(b.0))).map(|(_, value)| value)
@@ -70,7 +70,9 @@ fn coerce_to_schema(value: &Value, schema: &Value) -> Value {
             return value.clone();
         }
         let text = plain_text(value).to_lowercase();
-        let distance = |option: &&Value| strsim::levenshtein(&plain_text(option).to_lowercase(), &text);
+        let distance = |option: &&Value| {
+            strsim::levenshtein(compared_part(&plain_text(option).to_lowercase()), compared_part(&text))
+        };
         return options.iter().min_by_key(distance).cloned().unwrap_or_else(|| value.clone());
     }
     match (schema["type"].as_str(), value) {

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::Diagnostic;
+use crate::diagnostic::MAX_PROBLEMS;
 use crate::locate::{Document, child};
 
 /// A tool in a file.
@@ -68,7 +69,8 @@ impl Lists<'_> {
             }
             is_wrapper = true;
         }
-        if let Some(error) = map.get("error").filter(|_| is_wrapper) {
+        let has_room = self.problems.len() < MAX_PROBLEMS;
+        if let Some(error) = map.get("error").filter(|_| is_wrapper && has_room) {
             let message = error.get("message").and_then(Value::as_str).unwrap_or("no message");
             let at = child(pointer, "error");
             self.problems.push(self.document.at_value(

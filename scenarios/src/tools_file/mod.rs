@@ -9,15 +9,15 @@ use std::path::Path;
 
 use healbench_engine::definition::{Action, Handler, Presenter, Tool};
 use healbench_engine::{upgrade_schema, valid_example};
-use healbench_protocol::Object;
+use healbench_protocol::{Object, nearest_name};
 use serde_json::{Value, json};
 
 use self::listing::Entry;
 use crate::Diagnostic;
+use crate::diagnostic::{MAX_PROBLEMS, in_order};
 use crate::load::{not_utf8, without_bom};
 use crate::load_error::LoadError;
-use crate::locate::{Document, child, json_document};
-use crate::suggest;
+use crate::locate::{Document, child, diagnostic, json_document};
 
 /// The tools of a file.
 #[derive(Debug, Clone)]
@@ -60,10 +60,14 @@ pub fn load_tools(path: &Path) -> Result<ToolList, LoadError> {
 /// Parses a list of tools. `path_label` is the file name used in diagnostics.
 ///
 /// # Errors
-/// Returns all problems, sorted by position, if there is no valid tool; at least one.
+/// Returns the problems, sorted by position, if there is no valid tool, or if there are too many problems; at least one.
 pub fn load_tools_str(path_label: &str, text: &str) -> Result<ToolList, Vec<Diagnostic>> {
     let text = without_bom(text);
     let json = event_data(text);
+    if json.trim().is_empty() {
+        let help = "a list of tools, or the answer of a server to `tools/list`".to_owned();
+        return Err(vec![diagnostic(path_label, text, 0..0, "the file is empty".to_owned(), Some(help))]);
+    }
     let document = json_document(path_label, &json, true).map_err(|diagnostic| vec![diagnostic])?;
     let (entries, mut problems) = listing::entries(&document);
     if entries.is_empty() && problems.is_empty() {
@@ -80,9 +84,12 @@ pub fn load_tools_str(path_label: &str, text: &str) -> Result<ToolList, Vec<Diag
     let mut rejected = BTreeSet::new();
     let mut tools = Vec::new();
     for entry in entries {
+        if problems.len() >= MAX_PROBLEMS {
+            return Err(in_order(problems));
+        }
         let mut reader = ToolReader { document: &document, problems: Vec::new() };
-        reader.problems.extend(document.duplicates_within(&entry.pointer));
-        reader.problems.extend(document.too_deep_within(&entry.pointer));
+        reader.problems.extend(document.duplicates_within(&entry.pointer).take(MAX_PROBLEMS));
+        reader.problems.extend(document.too_deep_within(&entry.pointer).take(MAX_PROBLEMS));
         let tool = reader.tool(&entry);
         if let Some(tool) = tool.as_ref().filter(|tool| names.contains(&tool.name)) {
             reader.problem(&child(&entry.pointer, "name"), format!("a second tool `{}`", tool.name), None);
@@ -96,8 +103,7 @@ pub fn load_tools_str(path_label: &str, text: &str) -> Result<ToolList, Vec<Diag
         }
         problems.extend(reader.problems);
     }
-    problems.sort();
-    problems.dedup();
+    let problems = in_order(problems);
     if tools.is_empty() {
         return Err(problems);
     }
@@ -233,7 +239,7 @@ impl ToolReader<'_> {
             }
             (None, None) => {
                 let known = ["inputSchema", "actions"];
-                let hint = object.keys().find_map(|key| suggest::nearest(key, known).map(|name| (key, name)));
+                let hint = object.keys().find_map(|key| nearest_name(key, known).map(|name| (key, name)));
                 let help = hint.map(|(key, name)| format!("`{key}` is not known; did you mean `{name}`?"));
                 self.problem(at, "missing key `inputSchema`, or `actions`", help);
                 None

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use healbench_protocol::{CallResult, ContentBlock, Object, ToolCall};
+use healbench_protocol::{CallResult, ContentBlock, Object, ToolCall, compared_part};
 use serde_json::{Value, json};
 
 use super::json_text::javascript_json;
@@ -65,7 +65,7 @@ fn unknown_tool(profile: &ClientProfile, tool: &str) -> String {
     let name = named(tool);
     let listed = profile.tools.iter().map(|tool| named(&tool.name));
     let mut known: Vec<String> = listed.chain(OWN_TOOLS.map(str::to_owned)).collect();
-    known.sort_by_key(|known| strsim::levenshtein(&name, known));
+    known.sort_by_key(|known| strsim::levenshtein(compared_part(&name), compared_part(known)));
     known.truncate(SUGGESTIONS);
     let known: Vec<String> = known.iter().map(|known| format!("\"{known}\"")).collect();
     format!(

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use healbench_protocol::{Content, detail_texts};
+use healbench_protocol::{Content, detail_texts, nearest_name};
 use serde_json::Value;
 
 use crate::definition::Severity;
@@ -193,7 +193,7 @@ fn validation<'a>(input: &RenderInput<'a>, issues: &'a [Issue], has_expected: bo
         };
         for (name, item) in names.into_iter().zip(items.by_ref()) {
             let required = match (&issue.kind, name) {
-                (_, Some(name)) => nearest(name, &declared_names(input.action, &issue.path)).map_or_else(
+                (_, Some(name)) => nearest_name(name, declared_names(input.action, &issue.path).iter().map(String::as_str)).map_or_else(
                     || "no such field".to_owned(),
                     |nearest| format!("no such field; the nearest name is '{nearest}'"),
                 ),
@@ -281,7 +281,7 @@ fn routing_statement(routing: &Routing, has_expected: bool) -> Statement<'_> {
             available,
         ),
     };
-    let nearest = sent.filter(|_| has_expected).and_then(|sent| nearest(sent, available));
+    let nearest = sent.filter(|_| has_expected).and_then(|sent| nearest_name(sent, available.iter().map(String::as_str)));
     Statement {
         code: Some(code.into()),
         details: nearest.map(|name| ("nearest name", name.to_owned())).into_iter().collect(),
@@ -289,16 +289,4 @@ fn routing_statement(routing: &Routing, has_expected: bool) -> Statement<'_> {
         available,
         ..Statement::of_message(message)
     }
-}
-
-/// Returns the known name that a name is probably meant to be.
-fn nearest<'n>(name: &str, known: &'n [String]) -> Option<&'n str> {
-    let lower = name.to_lowercase();
-    let near = |known: &'n String| {
-        let distance = strsim::damerau_levenshtein(&lower, &known.to_lowercase());
-        let length = name.chars().count().max(known.chars().count());
-        // Names without a common character are not near.
-        (distance <= (length / 3).max(1) && distance < length).then_some((distance, known.as_str()))
-    };
-    known.iter().filter_map(near).min().map(|(_, known)| known)
 }
