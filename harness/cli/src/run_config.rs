@@ -111,8 +111,7 @@ pub(crate) fn resolve(matches: ArgMatches, args: Vec<OsString>) -> Result<Resolv
         .map_err(|source| CliError::read(&file, &source))?;
     let file_name = file.display().to_string();
     let document = Document::parse(&file_name, &text)?;
-    document.root().deny_unknown(&["run", "model", "condition", "agent"])?;
-    read_conditions(&document, &file)?;
+    let options = read_options(&document, &file)?;
     let command = Arguments::command();
     let has_option = |id: &str| {
         command.find_subcommand(name).is_some_and(|command| command.get_arguments().any(|arg| arg.get_id() == id))
@@ -120,14 +119,11 @@ pub(crate) fn resolve(matches: ArgMatches, args: Vec<OsString>) -> Result<Resolv
     let is_given =
         |id: &str| matches!(given.value_source(id), Some(ValueSource::CommandLine | ValueSource::EnvVariable));
     let mut defaults = vec![("config", vec![file.clone().into_os_string()])];
-    if let Some(table) = document.root().read("run", Value::table)? {
-        for (key, value) in run_values(&table)? {
-            let values = read_value(&key.kind, &value, file.parent().unwrap_or(Path::new("")))?;
-            let is_displaced = |(own, other): &(&str, &str)| *own == key.name && is_given(other);
-            if has_option(key.name) && !EXCLUSIVE.iter().any(is_displaced) {
-                positions.insert(key.name, format!("{}:{}", printable(&file_name), value.line()));
-                defaults.push((key.name, values));
-            }
+    for OptionOfFile { name, line, values } in options {
+        let is_displaced = |(own, other): &(&str, &str)| *own == name && is_given(other);
+        if has_option(name) && !EXCLUSIVE.iter().any(is_displaced) {
+            positions.insert(name, format!("{}:{line}", printable(&file_name)));
+            defaults.push((name, values));
         }
     }
     let command = command.mut_subcommand(name, |mut command| {
@@ -137,6 +133,26 @@ pub(crate) fn resolve(matches: ArgMatches, args: Vec<OsString>) -> Result<Resolv
         command
     });
     Ok(ResolvedArgs { matches: command.get_matches_from(args), positions })
+}
+
+/// An option that the settings file sets.
+pub(crate) struct OptionOfFile {
+    name: &'static str,
+    line: usize,
+    /// The values as the command line takes them.
+    values: Vec<OsString>,
+}
+
+/// Checks a settings file except for its models and agent programs, and returns the options of `[run]`.
+pub(crate) fn read_options(document: &Document<'_>, file: &Path) -> Result<Vec<OptionOfFile>, ConfigError> {
+    document.root().deny_unknown(&["run", "model", "condition", "agent"])?;
+    read_conditions(document, file)?;
+    let Some(table) = document.root().read("run", Value::table)? else { return Ok(Vec::new()) };
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let option = |(key, value): (&'static Key, Value<'_>)| {
+        Ok(OptionOfFile { name: key.name, line: value.line(), values: read_value(&key.kind, &value, folder)? })
+    };
+    run_values(&table)?.into_iter().map(option).collect()
 }
 
 fn run_values<'d>(table: &Table<'d>) -> Result<Vec<(&'static Key, Value<'d>)>, ConfigError> {

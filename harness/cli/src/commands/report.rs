@@ -50,7 +50,7 @@ pub(crate) fn report(args: &ReportArgs, terminal: &Terminal) -> Result<ExitStatu
 }
 
 /// Computes the content of a run's page: its full report and the transcripts of its examples.
-pub(super) fn page_data(run: &RunDir, manifest: &RunManifest) -> Result<(Report, Transcripts), CliError> {
+pub(crate) fn page_data(run: &RunDir, manifest: &RunManifest) -> Result<(Report, Transcripts), CliError> {
     let report = summarize(run, manifest, Scope::Full)?;
     let mut transcripts = Transcripts::of(&report);
     let run_spec = match run_spec_of(run, manifest.plan.clone()) {

@@ -64,12 +64,12 @@ fn a_template_that_asks_for_endless_memory_is_one_error() {
     let sandbox = Sandbox::new();
     let run = run_with_template(&sandbox);
     for (template, reason) in [
-        (r#"{{ "a\nb"|indent(10000000000) }}"#.to_owned(), "more than 4 GiB of memory"),
+        (r#"{{ "a\nb"|indent(10000000000) }}"#.to_owned(), "more than 256 MiB of memory"),
         (r#"{{ "%10000000000d"|format(1) }}"#.to_owned(), "error: "),
         ("{{ [1]|batch(10000000000, 0)|list }}".to_owned(), "error: "),
         (
             "{% set x = message ~ 'x' %}".to_owned() + &"{% set x = x ~ x %}".repeat(40) + "{{ x|length }}",
-            "more than 4 GiB of memory",
+            "more than 256 MiB of memory",
         ),
         ("{{ ".to_owned() + &"1 ~ ".repeat(1_000_000) + "1 }}", "nested too deeply"),
     ] {
@@ -80,7 +80,7 @@ fn a_template_that_asks_for_endless_memory_is_one_error() {
     // Standard output is a page or nothing.
     set_template(&run, r#"{{ "a\nb"|indent(10000000000) }}"#);
     let ended = ends(&sandbox, &["report", "r", "--html", "-"]);
-    assert!(ended.code == Some(2) && ended.out.is_empty() && ended.err.contains("4 GiB"), "{}", ended.err);
+    assert!(ended.code == Some(2) && ended.out.is_empty() && ended.err.contains("256 MiB"), "{}", ended.err);
 }
 
 /// Every file that a run directory may have.

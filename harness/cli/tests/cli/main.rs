@@ -37,6 +37,7 @@ mod secrets;
 mod servers;
 mod shards;
 mod stored_run;
+mod templates;
 mod transcripts;
 mod view;
 mod view_episodes;
