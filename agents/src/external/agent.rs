@@ -114,14 +114,7 @@ impl ProgramFactory {
     /// Creates the agent of one episode. The program starts with its first turn.
     pub fn agent<'a>(self: &Arc<Self>, start: EpisodeStart<'a>) -> ProgramAgent<'a> {
         let report = ProgramReport::default();
-        ProgramAgent {
-            factory: Arc::clone(self),
-            start,
-            running: None,
-            asked: None,
-            report,
-            output: Output::default(),
-        }
+        ProgramAgent { factory: Arc::clone(self), start, running: None, asked: None, report, output: Output::default() }
     }
 }
 

@@ -153,7 +153,8 @@ mod tests {
 
     #[test]
     fn every_character_of_a_call_is_read_back() {
-        let every: String = ('\0'..=char::MAX).filter(|c| u32::from(*c) < 0x3000 || u32::from(*c) % 0x80 > 0x7c).collect();
+        let every: String =
+            ('\0'..=char::MAX).filter(|c| u32::from(*c) < 0x3000 || u32::from(*c) % 0x80 > 0x7c).collect();
         for text in [every.as_str(), "\u{fffe}", "\u{feff}a", "a: b # c", "{dir}"] {
             let value = json!({text: [text, 1, null]});
             let file = format!("tools:\n  {}:\n    right: {}\n", yaml_text(&json!(text)), yaml_text(&value));

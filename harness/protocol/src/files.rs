@@ -112,7 +112,8 @@ mod tests {
             lines.push(String::from_utf8(line.clone()).unwrap());
         }
         assert_eq!(lines, ["one\n", "\n", "three"]);
-        for (text, most, fits) in [("12345", 5, true), ("1234\n", 5, true), ("12345\n", 5, false), ("123456", 5, false)] {
+        for (text, most, fits) in [("12345", 5, true), ("1234\n", 5, true), ("12345\n", 5, false), ("123456", 5, false)]
+        {
             let read = read_bounded_line(&mut text.as_bytes(), &mut line, most);
             assert_eq!(read.is_ok(), fits, "{text:?}");
             assert!(read.is_ok() || read.unwrap_err().kind() == io::ErrorKind::FileTooLarge);

@@ -56,8 +56,10 @@ const TOOLS: &str = r##"{"jsonrpc": "2.0", "id": 1, "result": {"tools": [{"name"
     "pattern": "^a+$", "format": "date"}}, "properties": {"days": {"type": "integer", "minimum": 1, "maximum": 7}, "at": {"$ref": "#/$defs/d"},
     "list": {"type": "array", "items": [{"enum": ["a", "b"]}], "minItems": 1}, "one": {"oneOf": [{"const": 1}, {"type": "null"}]}}},
     "outputSchema": {"type": "object", "properties": {"t": {"type": "number", "exclusiveMaximum": -1}}}}]}}"##;
-const ACTIONS: &str = r#"[{"name": "a", "actions": {"x": {"properties": {"y": {"type": "string", "maxLength": 3}}}, "z": null}}]"#;
-const EVENTS: &str = "event: message\ndata: {\"tools\": [{\"name\": \"a\", \"inputSchema\": {\"type\": \"object\"}}]}\n\n";
+const ACTIONS: &str =
+    r#"[{"name": "a", "actions": {"x": {"properties": {"y": {"type": "string", "maxLength": 3}}}, "z": null}}]"#;
+const EVENTS: &str =
+    "event: message\ndata: {\"tools\": [{\"name\": \"a\", \"inputSchema\": {\"type\": \"object\"}}]}\n\n";
 
 #[test]
 fn lists_of_tools() {
@@ -198,7 +200,9 @@ ratio = 1.05
 
 #[test]
 fn policies() {
-    fuzz_text("policies", &[POLICY.into()], |text| drop(Policy::parse("file", text).map_err(|error| error.to_string())));
+    fuzz_text("policies", &[POLICY.into()], |text| {
+        drop(Policy::parse("file", text).map_err(|error| error.to_string()))
+    });
 }
 
 #[test]

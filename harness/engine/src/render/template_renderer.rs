@@ -105,9 +105,7 @@ impl Renderer {
             (Some(environment), _) => {
                 let mut text = BoundedText(Vec::new());
                 let template = environment.get_template(NAME).map_err(|error| failed(&self.source, &error))?;
-                template
-                    .render_captured_to(Serde(context), &mut text)
-                    .map_err(|error| failed(&self.source, &error))?;
+                template.render_captured_to(Serde(context), &mut text).map_err(|error| failed(&self.source, &error))?;
                 String::from_utf8(text.0).map_err(|_| no_answer(&self.source))
             }
             (None, Some(host)) => match ask(&**host, &self.source, Some(context))? {

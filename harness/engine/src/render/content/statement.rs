@@ -193,10 +193,13 @@ fn validation<'a>(input: &RenderInput<'a>, issues: &'a [Issue], has_expected: bo
         };
         for (name, item) in names.into_iter().zip(items.by_ref()) {
             let required = match (&issue.kind, name) {
-                (_, Some(name)) => nearest_name(name, declared_names(input.action, &issue.path).iter().map(String::as_str)).map_or_else(
-                    || "no such field".to_owned(),
-                    |nearest| format!("no such field; the nearest name is '{nearest}'"),
-                ),
+                (_, Some(name)) => {
+                    nearest_name(name, declared_names(input.action, &issue.path).iter().map(String::as_str))
+                        .map_or_else(
+                            || "no such field".to_owned(),
+                            |nearest| format!("no such field; the nearest name is '{nearest}'"),
+                        )
+                }
                 (IssueKind::Other { message, .. }, _) if !issue.is_end_mark() => message.clone(),
                 _ => {
                     let mut phrases = requirements(input.action, &issue.path);
@@ -281,7 +284,8 @@ fn routing_statement(routing: &Routing, has_expected: bool) -> Statement<'_> {
             available,
         ),
     };
-    let nearest = sent.filter(|_| has_expected).and_then(|sent| nearest_name(sent, available.iter().map(String::as_str)));
+    let nearest =
+        sent.filter(|_| has_expected).and_then(|sent| nearest_name(sent, available.iter().map(String::as_str)));
     Statement {
         code: Some(code.into()),
         details: nearest.map(|name| ("nearest name", name.to_owned())).into_iter().collect(),
