@@ -22,7 +22,7 @@ fn hostile() -> Vec<(String, &'static str)> {
         (format!("{doubling}{{{{ x|length }}}}"), memory),
         (doubling.replace("x ~ x", "[x, x]|join"), memory),
         (doubling.replace("x ~ x", "x|replace('x', 'xxxxxxxx')"), memory),
-        ("{{ ('x' * 90000000) ~ ('y' * 90000000) ~ ('z' * 90000000) ~ message }}".to_owned(), memory),
+        ("{{ (message * 3000000) ~ (message * 3000000) ~ (message * 3000000) }}".to_owned(), memory),
         ("{{ ([message] * 99999999)|list|length }}".to_owned(), memory),
         ("{% set x %}{% for i in range(9999) %}{{ 'x' * 999999 }}{% endfor %}{% endset %}".to_owned(), memory),
         ("{% for i in range(9999) %}{{ 'x' * 9999 }}{% endfor %}".to_owned(), "its text has more than 1 MiB"),
@@ -72,7 +72,7 @@ fn a_template_that_asks_for_too_much_is_an_error_line_or_an_error_in_its_place()
 fn a_run_goes_on_after_a_template_that_asks_for_too_much() {
     let sandbox = Sandbox::new();
     let (hostile, reason) = &hostile()[0];
-    sandbox.write("t.jinja", &format!("{{% if tool != 'tool' %}}{hostile}{{% endif %}}fine"));
+    sandbox.write("t.jinja", &format!("{{% if description %}}{hostile}{{% endif %}}fine"));
     let args = ["run", "quickstart/missing-field", "--agent", "scripted:blind", "--trials", "2", "--format"];
     sandbox.ok(&[&args[..], &["template:t.jinja", "--jobs", "2", "--out", "r"]].concat());
     let shown = sandbox.ok(&["show", "r", "0", "--guardrails", "all", "--full"]).out;
