@@ -1,17 +1,17 @@
 //! An agent whose turns are the calls of a program.
 
 use std::io::BufReader;
-use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::net::UnixListener;
-use std::path::{Path, PathBuf};
-use std::process::ChildStdout;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
+use std::process::{ChildStdout, ExitStatus};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use healbench_mcp::{Line, MAX_LINE, Process, ServerCommand, ToolServer, Variables, read_line};
+use healbench_mcp::{
+    Line, MAX_LINE, McpError, Process, ServerCommand, Supervisor, ToolServer, Variables, check_program, read_line,
+};
 use healbench_protocol::{
     Agent, AgentError, CallResult, EpisodeStart, Origin, ProgramReport, SERVER_NAME, ToolCall, ToolResponse, Turn,
     Usage, keep_variable, secrets, tool_definitions,
@@ -19,7 +19,7 @@ use healbench_protocol::{
 use serde_json::Value;
 
 use super::acp::{Conversation, Reaction};
-use super::home::{EpisodeFolder, MAX_SOCKET_PATH, McpServer, delete_abandoned, longest_socket_path};
+use super::home::{EpisodeFolder, MAX_SOCKET_PATH, McpServer};
 use super::hub::{Hub, SocketCall};
 use super::settings::{Program, Protocol};
 use super::text::KeptText;
@@ -30,8 +30,6 @@ const WATCH: Duration = Duration::from_millis(20);
 const LAST_LINES: Duration = Duration::from_millis(500);
 /// The events that wait, after which program and clients have to wait. Each may be a line of [`MAX_LINE`].
 const WAITING_EVENTS: usize = 4;
-/// The exit codes of the process that holds the program, if it cannot be started, and if we are gone.
-const NOT_STARTED: i32 = 127;
 
 /// Something that happened in an episode.
 pub(super) enum Event {
@@ -44,8 +42,8 @@ pub(super) enum Event {
 pub struct ProgramFactory {
     program: Program,
     /// healbench, which programs start as their server.
-    launcher: PathBuf,
-    stop: Arc<AtomicBool>,
+    server: PathBuf,
+    supervisor: Supervisor,
 }
 
 /// The reason why a program cannot be an agent.
@@ -54,6 +52,9 @@ pub enum ProgramSetupError {
     /// The program is not in PATH, or not executable.
     #[error("the program `{0}` is not found")]
     NotFound(String),
+    /// No folder can be made for an episode.
+    #[error("the folder of an episode cannot be made: {0}")]
+    Folder(std::io::Error),
     /// The variable is not set.
     #[error("the environment variable {0} is not set")]
     NoVariable(String),
@@ -72,6 +73,7 @@ impl ProgramSetupError {
     pub fn help(&self) -> &'static str {
         match self {
             ProgramSetupError::NotFound(_) => "install it, or give the path of its executable; only PATH is searched",
+            ProgramSetupError::Folder(_) => "set TMPDIR to a folder that can be written",
             ProgramSetupError::NoVariable(_) => "export it, or remove its name from `env`",
             ProgramSetupError::LongPath { .. } => "set TMPDIR to a folder with a shorter path, such as /tmp",
         }
@@ -79,31 +81,32 @@ impl ProgramSetupError {
 }
 
 impl ProgramFactory {
-    /// Checks that the program can be started. `launcher` is healbench's own executable; `variable` reads the environment.
+    /// Checks that the program can be started. `server` is healbench's own executable; `variable` reads the environment.
     ///
     /// # Errors
     /// [`ProgramSetupError`].
     pub fn new(
         program: Program,
-        launcher: PathBuf,
-        stop: Arc<AtomicBool>,
+        server: PathBuf,
+        supervisor: Supervisor,
         variable: &dyn Fn(&str) -> Option<String>,
     ) -> Result<ProgramFactory, ProgramSetupError> {
         let name = program.protocol.words().first().cloned().unwrap_or_default();
-        if !is_executable(&name, &variable("PATH").unwrap_or_default()) {
+        let path = variable("PATH").unwrap_or_default();
+        if check_program(&name, Some(path.as_ref()), None).is_err() {
             return Err(ProgramSetupError::NotFound(name));
         }
-        let path = longest_socket_path();
+        let folder = EpisodeFolder::create(&supervisor).map_err(ProgramSetupError::Folder)?;
+        let path = folder.tools_socket();
         let length = path.as_os_str().len();
         if length > MAX_SOCKET_PATH {
             return Err(ProgramSetupError::LongPath { path, length });
         }
-        delete_abandoned(&std::env::temp_dir());
         for name in &program.env {
             let value = variable(name).ok_or_else(|| ProgramSetupError::NoVariable(name.clone()))?;
             keep_variable(name, &value);
         }
-        Ok(ProgramFactory { program, launcher, stop })
+        Ok(ProgramFactory { program, server, supervisor })
     }
 
     /// Returns the settings.
@@ -115,17 +118,6 @@ impl ProgramFactory {
     pub fn agent<'a>(self: &Arc<Self>, start: EpisodeStart<'a>) -> ProgramAgent<'a> {
         let report = ProgramReport::default();
         ProgramAgent { factory: Arc::clone(self), start, running: None, asked: None, report, output: Output::default() }
-    }
-}
-
-/// Returns true if a program can be executed.
-fn is_executable(name: &str, path: &str) -> bool {
-    let is_file = |path: &Path| {
-        path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
-    };
-    match name.contains('/') {
-        true => is_file(Path::new(name)),
-        false => std::env::split_paths(path).any(|folder| is_file(&folder.join(name))),
     }
 }
 
@@ -147,8 +139,6 @@ struct Running {
     conversation: Option<Conversation>,
     process: Process,
     deadline: Instant,
-    /// The end of the life line.
-    _life: UnixListener,
     _folder: EpisodeFolder,
 }
 
@@ -233,37 +223,33 @@ impl Agent for ProgramAgent<'_> {
 
 impl ProgramAgent<'_> {
     fn launch(&self) -> Result<Running, AgentError> {
-        let ProgramFactory { program, launcher, .. } = &*self.factory;
+        let ProgramFactory { program, server, supervisor, .. } = &*self.factory;
         let failed = |what: &str| {
             let what = what.to_owned();
             move |error: std::io::Error| AgentError::Infra(format!("{what}: {error}"))
         };
-        let folder = EpisodeFolder::create().map_err(failed("the folder of the episode cannot be made"))?;
-        // First, since a folder without it is never taken for an abandoned one.
-        let life = UnixListener::bind(folder.life_socket()).map_err(failed("the episode has no socket"))?;
+        let folder = EpisodeFolder::create(supervisor).map_err(failed("the folder of the episode cannot be made"))?;
         let address = folder.tools_socket();
-        let launcher = launcher.display().to_string();
         let server = McpServer {
-            command: launcher.clone(),
+            command: server.display().to_string(),
             args: vec!["serve".to_owned(), "--attach".to_owned(), address.display().to_string()],
         };
         let words = folder.fill(program, &server, self.start.prompt);
-        let words = words.map_err(failed("the home of the program cannot be written"))?;
+        let mut words = words.map_err(failed("the home of the program cannot be written"))?.into_iter();
         let (sender, events) = sync_channel(WAITING_EVENTS);
         let tools = ToolServer::new(SERVER_NAME, tool_definitions(self.start.tools));
         let hub = Hub::listen(&address, tools, sender.clone()).map_err(failed("the episode has no socket"))?;
-        let mut args = vec!["hold".to_owned(), folder.life_socket().display().to_string()];
-        args.extend([folder.path().display().to_string(), "--".to_owned()]);
-        args.extend(words);
         let command = ServerCommand {
-            program: launcher,
-            args,
+            program: words.next().unwrap_or_default(),
+            args: words.collect(),
             environment: Variables::Within { folder: folder.path().to_owned(), names: program.env.clone() },
             dir: Some(folder.work()),
         };
         let speaks_acp = matches!(program.protocol, Protocol::Acp(_));
-        let (process, stdout) =
-            Process::with_output(&command, speaks_acp).map_err(|error| AgentError::Infra(error.to_string()))?;
+        let (process, stdout) = match Process::with_output(supervisor, &command, speaks_acp) {
+            Err(McpError::Stopped) => return Err(AgentError::Stopped),
+            started => started.map_err(|error| AgentError::Infra(error.to_string()))?,
+        };
         if let Some(stdout) = stdout {
             read_output(stdout, sender);
         }
@@ -275,7 +261,7 @@ impl ProgramAgent<'_> {
             conversation
         });
         let deadline = Instant::now() + Duration::from_secs(program.timeout_s.into());
-        Ok(Running { hub, events, conversation, process, deadline, _life: life, _folder: folder })
+        Ok(Running { hub, events, conversation, process, deadline, _folder: folder })
     }
 
     /// Waits for the next call, or for the end of the program.
@@ -284,7 +270,7 @@ impl ProgramAgent<'_> {
         let mut last_lines: Option<Instant> = None;
         loop {
             let Some(running) = &mut self.running else { return Err(AgentError::Stopped) };
-            if self.factory.stop.load(Ordering::Relaxed) {
+            if self.factory.supervisor.is_stopped() {
                 return Err(AgentError::Stopped);
             }
             let event = running.events.recv_timeout(WATCH);
@@ -316,7 +302,7 @@ impl ProgramAgent<'_> {
                 let end = *last_lines.get_or_insert(now + LAST_LINES);
                 if output_ended || now >= end {
                     self.report.exit = Some(status.to_string());
-                    return self.ended(status.code());
+                    return self.ended(status);
                 }
             } else if now >= running.deadline {
                 return Err(self.late());
@@ -350,17 +336,15 @@ impl ProgramAgent<'_> {
     }
 
     /// Returns the last turn of a program that has ended.
-    fn ended(&mut self, code: Option<i32>) -> Result<Turn, AgentError> {
+    fn ended(&mut self, status: ExitStatus) -> Result<Turn, AgentError> {
         let program = &self.factory.program;
-        match code {
+        match status.code() {
             Some(0) if matches!(program.protocol, Protocol::Command(_)) => {
                 Ok(Turn::Answer { text: self.output.take(&mut self.report) })
             }
             Some(0) => Err(self.failed("it ended before it answered the task")),
-            Some(NOT_STARTED) => Err(self.failed("it cannot be started, or ended with the exit code 127")),
-            Some(code @ 129..=192) => Err(self.failed(&format!("it was ended by the signal {}", code - 128))),
             Some(code) => Err(self.failed(&format!("it ended with the exit code {code}"))),
-            None => Err(self.failed("it was ended by a signal")),
+            None => Err(self.failed(&format!("it was ended by the signal {}", status.signal().unwrap_or_default()))),
         }
     }
 

@@ -2,11 +2,9 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-use healbench_mcp::{DELETED_PREFIX, delete_folder};
+use healbench_mcp::Supervisor;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -25,14 +23,10 @@ pub(super) const PROMPT: &str = "{prompt}";
 /// The path of the home.
 const HOME: &str = "{home}";
 
-/// The beginning of the names of the folders of episodes.
-const PREFIX: &str = "hb-";
-/// The name of the socket whose end tells that the episode is gone.
-const LIFE_SOCKET: &str = "h";
 /// The bytes of a socket's path; the system takes no more.
 pub(super) const MAX_SOCKET_PATH: usize = 107;
 
-/// The folder of an episode, with mode 0700, which is deleted when this value is dropped.
+/// The folder of an episode, which is deleted when this value is dropped.
 pub(super) struct EpisodeFolder {
     folder: TempDir,
 }
@@ -44,9 +38,8 @@ pub(super) struct McpServer {
 }
 
 impl EpisodeFolder {
-    pub(super) fn create() -> io::Result<EpisodeFolder> {
-        let mode = fs::Permissions::from_mode(0o700);
-        let folder = tempfile::Builder::new().prefix(PREFIX).permissions(mode).tempdir()?;
+    pub(super) fn create(supervisor: &Supervisor) -> io::Result<EpisodeFolder> {
+        let folder = supervisor.folder()?;
         for subfolder in ["home", "tmp", "work"] {
             fs::create_dir(folder.path().join(subfolder))?;
         }
@@ -71,11 +64,6 @@ impl EpisodeFolder {
         self.path().join("s")
     }
 
-    /// Returns the path of the socket whose end tells that the episode is gone.
-    pub(super) fn life_socket(&self) -> PathBuf {
-        self.path().join(LIFE_SOCKET)
-    }
-
     /// Writes the home, and returns the arguments of the program.
     pub(super) fn fill(&self, program: &Program, server: &McpServer, prompt: &str) -> io::Result<Vec<String>> {
         let home = self.home();
@@ -90,35 +78,6 @@ impl EpisodeFolder {
         }
         Ok(program.protocol.words().iter().map(|word| filler.fill(word, Syntax::Argument)).collect())
     }
-}
-
-impl Drop for EpisodeFolder {
-    fn drop(&mut self) {
-        delete_folder(self.path());
-    }
-}
-
-/// Deletes the folders of killed episodes: those at whose sockets nobody listens, and those that were being deleted.
-pub(super) fn delete_abandoned(temporary: &Path) {
-    let Ok(entries) = fs::read_dir(temporary) else { return };
-    for entry in entries.flatten() {
-        let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
-        let is_deleted = name.strip_prefix(DELETED_PREFIX).is_some_and(|name| name.starts_with(PREFIX));
-        let is_abandoned = || {
-            UnixStream::connect(path.join(LIFE_SOCKET))
-                .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
-        };
-        if is_deleted {
-            let _ = fs::remove_dir_all(&path);
-        } else if name.starts_with(PREFIX) && is_abandoned() {
-            delete_folder(&path);
-        }
-    }
-}
-
-/// Returns the longest path of a socket in the folder for temporary files.
-pub(super) fn longest_socket_path() -> PathBuf {
-    std::env::temp_dir().join("hb-XXXXXX").join("s")
 }
 
 /// The syntax of a text with placeholders.
@@ -200,32 +159,7 @@ impl Filler<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::net::UnixListener;
-
     use super::*;
-
-    #[test]
-    fn abandoned_folders_are_deleted_and_no_other() {
-        let temporary = TempDir::new().unwrap();
-        let folder = |name: &str| {
-            let folder = temporary.path().join(name);
-            fs::create_dir_all(folder.join("home")).unwrap();
-            folder
-        };
-        let listening = UnixListener::bind(folder("hb-open").join(LIFE_SOCKET)).unwrap();
-        drop(UnixListener::bind(folder("hb-killed").join(LIFE_SOCKET)).unwrap());
-        for name in ["hb-new", "deleted-hb-half", "deleted-other", "other"] {
-            folder(name);
-        }
-        delete_abandoned(temporary.path());
-        let mut left: Vec<String> = fs::read_dir(temporary.path())
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
-            .collect();
-        left.sort();
-        assert_eq!(left, ["deleted-other", "hb-new", "hb-open", "other"]);
-        drop(listening);
-    }
 
     #[test]
     fn placeholders_are_filled_in_the_syntax_of_the_file() {

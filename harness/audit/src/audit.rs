@@ -442,6 +442,7 @@ impl Auditor<'_> {
                 };
                 Ok(Called::Answered(Box::new(Answer::new(&answer, &hide_folder))))
             }
+            Err(McpError::Stopped) => Err(AuditError::Interrupted),
             Err(_) => {
                 self.note_defects();
                 self.let_go();

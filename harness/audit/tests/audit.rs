@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use healbench_audit::{
     AnswerKind, AuditError, AuditReport, BaseState, CallsFile, Options, Server, audit, changes, first_calls_file,
     junit, markdown, terminal,
 };
-use healbench_mcp::{Endpoint, Limits, McpSession, ServerCommand};
+use healbench_mcp::{Endpoint, Limits, McpSession, ServerCommand, Supervisor};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -38,6 +39,7 @@ fn options() -> Options {
 
 /// Audits the test server, and returns the number of its starts as well.
 fn try_audit(mode: &str, options: &Options) -> (Result<AuditReport, AuditError>, usize) {
+    let supervisor = Supervisor::new(test_server(), Arc::clone(&options.stop));
     let program = test_server().display().to_string();
     let mut starts = 0;
     let result = audit(options, &mut || {
@@ -45,7 +47,7 @@ fn try_audit(mode: &str, options: &Options) -> (Result<AuditReport, AuditError>,
         let folder = TempDir::new().unwrap();
         let words = [program.clone(), mode.to_owned()];
         let command = ServerCommand { dir: Some(folder.path().into()), ..ServerCommand::new(&words, &[]).unwrap() };
-        let session = McpSession::start(&Endpoint::Command(command), &LIMITS)?;
+        let session = McpSession::start(&supervisor, &Endpoint::Command(command), &LIMITS)?;
         Ok(Server { session, folder })
     });
     (result, starts)

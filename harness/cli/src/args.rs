@@ -83,17 +83,6 @@ pub(crate) enum Command {
     Audit(AuditArgs),
     /// Put the guardrails in front of an MCP server: start it, and stand between it and a client on standard input and output.
     Proxy(ProxyArgs),
-    /// Run an agent program for an episode, and end it with the episode.
-    #[command(hide = true)]
-    Hold {
-        /// The socket of the episode.
-        address: PathBuf,
-        /// The folder of the episode.
-        folder: PathBuf,
-        /// The program and its arguments.
-        #[arg(last = true, required = true)]
-        command: Vec<String>,
-    },
     /// Serve a scenario as an MCP server on standard input and output, for a client to try.
     Serve(ServeArgs),
     /// Print the answer to a call of a tool from a list or a scenario, in any error format.

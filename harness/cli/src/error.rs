@@ -200,7 +200,8 @@ macro_rules! usage_errors {
 impl From<McpError> for CliError {
     fn from(error: McpError) -> CliError {
         let help = error.help().map(str::to_owned);
-        CliError { help, ..CliError::new(error).status(ExitStatus::Incomplete) }
+        let status = if matches!(error, McpError::Stopped) { ExitStatus::Interrupted } else { ExitStatus::Incomplete };
+        CliError { help, ..CliError::new(error).status(status) }
     }
 }
 
@@ -260,12 +261,6 @@ impl From<csv::Error> for CliError {
 impl From<serde_json::Error> for CliError {
     fn from(error: serde_json::Error) -> CliError {
         CliError::new(format_args!("cannot write the report as JSON: {error}"))
-    }
-}
-
-impl From<ctrlc::Error> for CliError {
-    fn from(error: ctrlc::Error) -> CliError {
-        CliError::new(format_args!("cannot install the Ctrl-C handler: {error}"))
     }
 }
 

@@ -11,7 +11,11 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+use signal_hook::consts::SIGTERM;
+use signal_hook::low_level::raise;
+
 use crate::error::CliError;
+use crate::signals::LIMIT;
 use crate::terminal::Terminal;
 
 /// The memory that a process which reads runs may allocate, in bytes.
@@ -58,6 +62,9 @@ pub(crate) fn enter() -> io::Result<String> {
     io::stdin().read_line(&mut line)?;
     thread::spawn(|| {
         let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        // Like a signal at the parent: a command may have something to clean up.
+        let _ = raise(SIGTERM);
+        thread::sleep(2 * LIMIT);
         std::process::exit(1);
     });
     Ok(line)

@@ -20,9 +20,11 @@ mod run_config;
 mod run_name;
 mod run_spec;
 mod shard_sizes;
+mod signals;
 mod templates;
 mod terminal;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
@@ -44,6 +46,13 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     hide_decoder_panics();
     write_no_core();
+    let args: Vec<OsString> = std::env::args_os().skip(1).collect();
+    // Its arguments are those of another program.
+    if let [command, args @ ..] = args.as_slice()
+        && command == healbench_mcp::HOLD
+    {
+        return commands::hold::hold(args);
+    }
     let matches = Arguments::command().get_matches();
     reject_axes_with_resume(&matches);
     let arguments = parse(&matches);
@@ -130,7 +139,6 @@ fn dispatch(command: &Command, terminal: &Terminal) -> Result<ExitStatus, CliErr
         Command::New(args) => commands::new::new(args, terminal),
         Command::Audit(args) => commands::audit::audit(args, terminal),
         Command::Proxy(args) => commands::proxy::proxy(args, terminal),
-        Command::Hold { address, folder, command } => commands::hold::hold(address, folder, command),
         Command::Serve(args) => commands::serve::serve(args, terminal),
         Command::Validate(args) => commands::validate::validate(args, terminal),
         Command::Call(args) => commands::call::call(args, terminal),

@@ -12,6 +12,7 @@ use healbench_agents::llm::{
     PriceTable, SetupError, parse_model_tables, resolve_model,
 };
 use healbench_config::hint;
+use healbench_mcp::Supervisor;
 use healbench_protocol::{AgentKind, AgentSpec, EnvironmentKind, Opening, fingerprint};
 use healbench_record::{CassetteMode, PriceSource, Shards};
 use healbench_reports::render::plain_text;
@@ -21,6 +22,7 @@ use crate::args::AxisArgs;
 use crate::clock::timestamp;
 use crate::error::{CliError, ErrorKind, ExitStatus};
 use crate::run_spec::{AgentConfig, RunSpec};
+use crate::signals::own_program;
 use crate::terminal::Terminal;
 
 /// The settings of models and agent programs, and the prices of models.
@@ -110,7 +112,7 @@ impl ModelClients {
         cassettes: Option<&CassetteMode>,
         budget: Option<Budget>,
         shards: Option<&Shards>,
-        stop: &Arc<AtomicBool>,
+        supervisor: &Supervisor,
         terminal: &Terminal,
     ) -> Result<ModelClients, CliError> {
         let mut unpriced_models = BTreeSet::new();
@@ -132,8 +134,8 @@ impl ModelClients {
                 .help("set its `price` in healbench.toml, or limit tokens, as in `--budget 300ktokens`"));
             }
         }
-        let clients = ModelClients::new(run_spec, cassettes, shards, stop)?;
-        clients.preflight(run_spec, stop, terminal)?;
+        let clients = ModelClients::new(run_spec, cassettes, shards, supervisor)?;
+        clients.preflight(run_spec, supervisor.stop(), terminal)?;
         for name in unpriced_models {
             terminal.note(&format!("{}: its price is unknown, so is what it costs", plain_text(name)));
         }
@@ -145,7 +147,7 @@ impl ModelClients {
         run_spec: &RunSpec,
         cassettes: Option<&CassetteMode>,
         shards: Option<&Shards>,
-        stop: &Arc<AtomicBool>,
+        supervisor: &Supervisor,
     ) -> Result<ModelClients, CliError> {
         if run_spec.plan.agents.iter().all(|agent| agent.opening.is_none()) {
             let agents = run_spec.plan.agents.len();
@@ -160,7 +162,7 @@ impl ModelClients {
         let programs = run_spec.plan.agents.iter().zip(&run_spec.configs);
         let programs = programs.map(|(spec, config)| match config {
             AgentConfig::Program(program) => {
-                program_factory(spec, program, stop).map(|factory| Some(Arc::new(factory)))
+                program_factory(spec, program, supervisor).map(|factory| Some(Arc::new(factory)))
             }
             AgentConfig::Scripted(_) | AgentConfig::Model(_) => Ok(None),
         });
@@ -199,7 +201,8 @@ impl ModelClients {
                 },
             };
             backends.push((&spec.name, Arc::clone(&backend)));
-            let (model, stop, recording_date) = (model.as_ref().clone(), Arc::clone(stop), recording_date.clone());
+            let (model, recording_date) = (model.as_ref().clone(), recording_date.clone());
+            let stop = Arc::clone(supervisor.stop());
             factories.push(Some(Arc::new(LlmAgentFactory { model, backend, stop, recording_date })));
         }
         Ok(ModelClients { factories, programs, cassette })
@@ -283,11 +286,9 @@ fn share_of(model: &Model, shards: Option<&Shards>) -> Model {
 }
 
 /// Checks that a program can be started.
-fn program_factory(spec: &AgentSpec, program: &Program, stop: &Arc<AtomicBool>) -> Result<ProgramFactory, CliError> {
-    let launcher = std::env::current_exe()
-        .map_err(|source| CliError::new(format_args!("healbench does not find its own program: {source}")))?;
+fn program_factory(spec: &AgentSpec, program: &Program, supervisor: &Supervisor) -> Result<ProgramFactory, CliError> {
     let variable = |name: &str| std::env::var(name).ok();
-    ProgramFactory::new(program.clone(), launcher, Arc::clone(stop), &variable)
+    ProgramFactory::new(program.clone(), own_program()?, supervisor.clone(), &variable)
         .map_err(|source| CliError::new(format_args!("{spec}: {source}")).help(source.help()))
 }
 

@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 
 use crate::error::{McpError, escaped};
 use crate::line::{Line, MAX_LINE, Message, RpcError, read_line, to_line};
-use crate::process::{Process, ServerCommand, Streams};
+use crate::process::{Process, ServerCommand, Streams, WATCH};
+use crate::supervisor::Supervisor;
 
 /// The revisions of MCP with `initialize` that both sides speak, the newest first.
 pub(crate) const REVISIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
@@ -187,8 +188,8 @@ impl StdioSession {
     ///
     /// # Errors
     /// [`McpError`] if it cannot be started, ends, or does not answer as MCP says.
-    pub fn start(command: &ServerCommand, limits: &Limits) -> Result<StdioSession, McpError> {
-        let (process, stdout) = Process::start(command, &Streams::Piped)?;
+    pub fn start(supervisor: &Supervisor, command: &ServerCommand, limits: &Limits) -> Result<StdioSession, McpError> {
+        let (process, stdout) = Process::start(supervisor, command, &Streams::Session)?;
         let lines = read_lines(stdout, limits.line);
         let mut session = StdioSession {
             process,
@@ -308,12 +309,17 @@ impl StdioSession {
         let deadline = Instant::now() + timeout;
         self.process.send(to_line(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})));
         loop {
+            self.process.check_stop()?;
             let left = deadline.saturating_duration_since(Instant::now());
             // A flood of messages is no answer either.
-            let received = if left.is_zero() { Err(RecvTimeoutError::Timeout) } else { self.lines.recv_timeout(left) };
+            let received = match left.is_zero() {
+                true => Err(RecvTimeoutError::Timeout),
+                false => self.lines.recv_timeout(left.min(WATCH)),
+            };
             let line = match received {
                 Ok(Line::Bytes(line)) => line,
                 Ok(Line::TooLong) => return Err(self.long_line(method)),
+                Err(RecvTimeoutError::Timeout) if Instant::now() < deadline => continue,
                 Err(RecvTimeoutError::Timeout) => {
                     self.cancelled.insert(id);
                     // A request at the start cannot be cancelled, and its session is given up.
@@ -388,6 +394,8 @@ impl StdioSession {
     fn output_ended(&mut self, method: &str) -> McpError {
         // A program that ends closes its output a little earlier, and writes its last words around that time.
         let status = self.process.wait_until(Instant::now() + Duration::from_millis(500));
+        // It may have left a process, which ends now.
+        let status = status.or_else(|| self.process.own_end());
         let (program, method) = (escaped(self.process.name()), method.to_owned());
         let words = self.process.last_words();
         match status {

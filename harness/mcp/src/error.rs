@@ -111,6 +111,9 @@ pub enum McpError {
         /// The problem.
         problem: String,
     },
+    /// Nobody waits for the server any more.
+    #[error("interrupted")]
+    Stopped,
 }
 
 impl McpError {
@@ -131,7 +134,9 @@ impl McpError {
             McpError::Http { .. } => {
                 Some("give the URL of the server's MCP endpoint, such as http://127.0.0.1:8000/mcp")
             }
-            McpError::LongLine { .. } | McpError::Refused { .. } | McpError::Unusable { .. } => None,
+            McpError::LongLine { .. } | McpError::Refused { .. } | McpError::Unusable { .. } | McpError::Stopped => {
+                None
+            }
         }
     }
 }

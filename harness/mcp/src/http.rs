@@ -27,6 +27,7 @@ use tokio::runtime::{Builder, Runtime};
 use crate::client::{CallAnswer, CallOutcome, Defects, Limits, ToolDefinition, list_tools, shown};
 use crate::error::{McpError, escaped};
 use crate::line::RpcError;
+use crate::process::WATCH;
 
 /// Where a server listens.
 #[derive(Clone, PartialEq, Eq)]
@@ -95,6 +96,8 @@ fn shown_url(url: &Url) -> String {
 
 /// A session with a server behind a URL, which ends when this value is dropped.
 pub struct HttpSession {
+    /// Ends the waiting for answers.
+    stop: Arc<AtomicBool>,
     address: Address,
     /// `None` only during drop.
     service: Option<RunningService<RoleClient, Client>>,
@@ -161,7 +164,7 @@ impl HttpSession {
     ///
     /// # Errors
     /// [`McpError`] if it cannot be reached, wants another token, or does not answer as MCP says.
-    pub fn connect(address: &Address, limits: &Limits) -> Result<HttpSession, McpError> {
+    pub fn connect(stop: &Arc<AtomicBool>, address: &Address, limits: &Limits) -> Result<HttpSession, McpError> {
         let failed = |problem: String| McpError::Http { url: address.name(), method: "initialize".to_owned(), problem };
         // The process has one provider. If one is already installed, it is used.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -189,12 +192,14 @@ impl HttpSession {
         let handler = Client(seen.clone());
         let service = runtime.block_on(async {
             let transport = StreamableHttpClientTransport::with_client(client, config);
-            tokio::time::timeout(limits.start, handler.serve_with_lifecycle(transport, lifecycle)).await
+            let served = handler.serve_with_lifecycle(transport, lifecycle);
+            unless_stopped(stop, tokio::time::timeout(limits.start, served)).await
         });
         let service = match service {
-            Ok(Ok(service)) => service,
-            Ok(Err(error)) => return Err(failed(start_problem(&error))),
-            Err(_) => return Err(failed(format!("no answer within {} s", limits.start.as_secs()))),
+            None => return Err(McpError::Stopped),
+            Some(Ok(Ok(service))) => service,
+            Some(Ok(Err(error))) => return Err(failed(start_problem(&error))),
+            Some(Err(_)) => return Err(failed(format!("no answer within {} s", limits.start.as_secs()))),
         };
         let (info, revision) = match service.peer().peer_info() {
             Some(info) => (
@@ -204,6 +209,7 @@ impl HttpSession {
             None => (None, String::new()),
         };
         let mut session = HttpSession {
+            stop: Arc::clone(stop),
             address: address.clone(),
             service: Some(service),
             seen,
@@ -283,17 +289,22 @@ impl HttpSession {
     fn request(&self, request: ClientRequest, timeout: Duration) -> Result<Value, ServiceError> {
         let Some(service) = &self.service else { return Err(ServiceError::TransportClosed) };
         let peer: &Peer<RoleClient> = service.peer();
-        let result: ServerResult = self.runtime.block_on(async {
+        let answered = async {
             let options = PeerRequestOptions::with_timeout(timeout);
             let limit = ServiceError::Timeout { timeout };
             // Sending waits for a connection, which is within the time as well.
             let sent = tokio::time::timeout(timeout, peer.send_cancellable_request(request, options)).await;
             sent.map_err(|_| limit)??.await_response().await
-        })?;
+        };
+        let answered = self.runtime.block_on(unless_stopped(&self.stop, answered));
+        let result: ServerResult = answered.unwrap_or(Err(ServiceError::TransportClosed))?;
         serde_json::to_value(&result).map(without_secrets).map_err(|_| ServiceError::UnexpectedResponse)
     }
 
     fn failed(&self, method: &str, error: &ServiceError) -> McpError {
+        if self.stop.load(Ordering::Acquire) {
+            return McpError::Stopped;
+        }
         let problem = match error {
             ServiceError::McpError(error) => format!("{} ({})", shown(&error.message), error.code.0),
             ServiceError::Timeout { timeout } => format!("no answer within {} s", timeout.as_secs()),
@@ -316,6 +327,19 @@ impl Drop for HttpSession {
 fn without_secrets(mut value: Value) -> Value {
     secrets().mask_json(&mut value);
     value
+}
+
+/// Waits for a result, unless the waiting is ended.
+async fn unless_stopped<T>(stop: &AtomicBool, result: impl Future<Output = T>) -> Option<T> {
+    let stopped = async {
+        while !stop.load(Ordering::Acquire) {
+            tokio::time::sleep(WATCH).await;
+        }
+    };
+    tokio::select! {
+        result = result => Some(result),
+        () = stopped => None,
+    }
 }
 
 fn rpc_error(error: ErrorData) -> RpcError {

@@ -1,4 +1,4 @@
-//! MCP servers as processes: lines of JSON-RPC, a process in a session of its own, a client on its standard streams, and the
+//! MCP servers as processes: lines of JSON-RPC, processes that end with their caller, a client on their standard streams, and the
 //! server's side of a session.
 //!
 //! Everything is blocking, with a deadline for every request: callers are threads that wait for one server. What a server
@@ -7,19 +7,22 @@
 mod attach;
 mod client;
 mod error;
+mod folder;
 mod hold;
 mod http;
 mod line;
 mod process;
 mod server;
 mod session;
+mod supervisor;
 
 pub use attach::attach;
 pub use client::{CallAnswer, CallOutcome, Defects, Limits, StdioSession, ToolDefinition};
 pub use error::McpError;
-pub use hold::{DELETED_PREFIX, delete_folder, hold};
+pub use hold::{HOLD, hold};
 pub use http::{Address, HttpSession, is_loopback};
 pub use line::{Line, MAX_LINE, Message, RpcError, read_line, to_line};
-pub use process::{Process, ProgramEnd, ServerCommand, Variables, run_program};
+pub use process::{Process, ProgramEnd, ServerCommand, Variables, check_program, run_program};
 pub use server::{Incoming, IncomingCall, ToolServer, call_outcome};
 pub use session::{Endpoint, McpSession};
+pub use supervisor::{Supervisor, WeakSupervisor};

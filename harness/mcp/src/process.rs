@@ -1,23 +1,27 @@
-//! Processes in a session of their own, which end with us: all processes of the session, whatever group they are in.
+//! Programs that end with this one, and all processes that they leave.
 
 use std::collections::VecDeque;
-use std::ffi::OsString;
+use std::env;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, ChildStdout, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use healbench_protocol::{keep_variable, secrets};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
-use process_wrap::std::{ChildWrapper, CommandWrap, ProcessSession};
+use nix::errno::Errno;
+use nix::sys::signal::Signal;
 use tempfile::TempDir;
 
 use crate::error::{McpError, escaped};
+use crate::hold::{self, GRACE, Lifetime};
+use crate::supervisor::{Holder, LOOK, Supervisor, lock, signal};
 
 /// A program with its arguments and its surroundings.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,15 +65,15 @@ impl ServerCommand {
 const STDERR_BYTES: usize = 64 << 10;
 /// The characters of the standard error that a message has.
 const LAST_WORDS: usize = 2000;
-/// The time that a process has to end once its input is closed, and then once it was asked to end.
-const GRACE: Duration = Duration::from_millis(500);
-/// The time in which processes are killed until none is left.
-const KILL_TIME: Duration = Duration::from_secs(10);
+/// The time between two looks at the flag that ends the waiting.
+pub(crate) const WATCH: Duration = Duration::from_millis(50);
 
-/// A running program, whose session ends when this value is dropped.
+/// A running program, which ends when this value is dropped, and all of its processes with it.
 pub struct Process {
     name: String,
-    child: Box<dyn ChildWrapper>,
+    supervisor: Supervisor,
+    /// The process that holds the program. It ends as the program did, once no process is left.
+    holder: Holder,
     /// Texts for the standard input, written by a thread of their own, since a program need not read; `None` if it is
     /// closed.
     input: Option<Sender<Vec<u8>>>,
@@ -91,6 +95,8 @@ struct Stderr {
 pub(crate) enum Streams {
     /// Both are piped: its output is returned, and its input is written by [`Process::send`].
     Piped,
+    /// The same, as long as any of its processes runs.
+    Session,
     /// There is no input, and the output is thrown away.
     Closed,
     /// Input and output are piped and left to the caller; the standard error is ours.
@@ -102,10 +108,11 @@ pub(crate) enum Streams {
 impl Process {
     /// Starts a program, and returns its standard output if it is piped.
     pub(crate) fn start(
+        supervisor: &Supervisor,
         command: &ServerCommand,
         streams: &Streams,
     ) -> Result<(Process, Option<ChildStdout>), McpError> {
-        let (mut process, stdin, stdout) = Process::spawn(command, streams)?;
+        let (mut process, stdin, stdout) = Process::spawn(supervisor, command, streams)?;
         process.input = stdin.map(write_from_queue);
         Ok((process, stdout))
     }
@@ -114,14 +121,14 @@ impl Process {
     ///
     /// # Errors
     /// [`McpError::Start`].
-    pub fn with_streams(command: &ServerCommand) -> Result<(Process, ChildStdin, ChildStdout), McpError> {
-        match Process::spawn(command, &Streams::Left)? {
+    pub fn with_streams(
+        supervisor: &Supervisor,
+        command: &ServerCommand,
+    ) -> Result<(Process, ChildStdin, ChildStdout), McpError> {
+        match Process::spawn(supervisor, command, &Streams::Left)? {
             (process, Some(stdin), Some(stdout)) => Ok((process, stdin, stdout)),
             // A piped stream is there once; nothing has taken it.
-            _ => {
-                let source = Arc::new(io::ErrorKind::BrokenPipe.into());
-                Err(McpError::Start { program: escaped(&command.program), source })
-            }
+            _ => Err(not_started(&command.program, io::ErrorKind::BrokenPipe.into())),
         }
     }
 
@@ -129,47 +136,66 @@ impl Process {
     ///
     /// # Errors
     /// [`McpError::Start`].
-    pub fn with_output(command: &ServerCommand, has_input: bool) -> Result<(Process, Option<ChildStdout>), McpError> {
-        Process::start(command, if has_input { &Streams::Piped } else { &Streams::Output })
+    pub fn with_output(
+        supervisor: &Supervisor,
+        command: &ServerCommand,
+        has_input: bool,
+    ) -> Result<(Process, Option<ChildStdout>), McpError> {
+        Process::start(supervisor, command, if has_input { &Streams::Piped } else { &Streams::Output })
     }
 
     fn spawn(
+        supervisor: &Supervisor,
         command: &ServerCommand,
         streams: &Streams,
     ) -> Result<(Process, Option<ChildStdin>, Option<ChildStdout>), McpError> {
         let name = command.program.clone();
-        let failed = |source: io::Error| McpError::Start { program: escaped(&name), source: Arc::new(source) };
+        let failed = |source: io::Error| not_started(&name, source);
         let folders = match command.environment {
             Variables::Inherited | Variables::Within { .. } => None,
-            Variables::Only(_) => Some(TempDir::with_prefix("healbench-").map_err(failed)?),
+            Variables::Only(_) => Some(supervisor.folder().map_err(failed)?),
         };
         let variables = variables(&command.environment, folders.as_ref().map(TempDir::path)).map_err(failed)?;
-        let mut wrapped = CommandWrap::with_new(&command.program, |started| {
-            started.args(&command.args);
+        let path = match &variables {
+            Some(variables) => variables.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone()),
+            None => env::var_os("PATH"),
+        };
+        check_program(&name, path.as_deref(), command.dir.as_deref()).map_err(failed)?;
+        let lifetime = match streams {
+            Streams::Session => Lifetime::AllProcesses,
+            _ => Lifetime::FirstProcess,
+        };
+        let holder = supervisor.start(&name, &command.args, lifetime, |started| {
             let piped = |is_piped: bool| if is_piped { Stdio::piped() } else { Stdio::null() };
-            started.stdin(piped(matches!(streams, Streams::Piped | Streams::Left)));
+            started.stdin(piped(matches!(streams, Streams::Piped | Streams::Session | Streams::Left)));
             started.stdout(piped(!matches!(streams, Streams::Closed)));
             started.stderr(match streams {
-                Streams::Piped | Streams::Closed | Streams::Output => Stdio::piped(),
+                Streams::Piped | Streams::Session | Streams::Closed | Streams::Output => Stdio::piped(),
                 Streams::Left => Stdio::inherit(),
             });
-            if let Some(variables) = &variables {
-                started.env_clear().envs(variables.iter().map(|(name, value)| (name, value)));
+            if let Some(variables) = variables {
+                started.env_clear().envs(variables);
             }
             if let Some(dir) = &command.dir {
                 started.current_dir(dir);
             }
         });
-        wrapped.wrap(ProcessSession);
-        // Its session is ended as a whole, so the wrapper that waits for its group is of no use.
-        let mut child = wrapped.spawn().map_err(failed)?.into_inner();
+        let holder = match holder {
+            Err(_) if supervisor.is_stopped() => return Err(McpError::Stopped),
+            holder => holder.map_err(failed)?,
+        };
+        let (stdin, stdout, source) = {
+            let mut child = lock(&holder);
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        };
         let stderr = Arc::new(Stderr::default());
-        if let Some(mut source) = child.stderr().take() {
+        if let Some(mut source) = source {
             let kept = Arc::clone(&stderr);
             thread::spawn(move || keep_last(&mut source, &kept));
         }
-        let (stdin, stdout) = (child.stdin().take(), child.stdout().take());
-        Ok((Process { name, child, input: None, stderr, ended: None, _folders: folders }, stdin, stdout))
+        let supervisor = supervisor.clone();
+        let process = Process { name, supervisor, holder, input: None, stderr, ended: None, _folders: folders };
+        Ok((process, stdin, stdout))
     }
 
     /// Queues bytes for the standard input.
@@ -189,13 +215,25 @@ impl Process {
     pub fn wait_until(&mut self, deadline: Instant) -> Option<ExitStatus> {
         loop {
             if self.ended.is_none() {
-                self.ended = self.child.try_wait().ok().flatten();
+                self.ended = lock(&self.holder).try_wait().ok().flatten();
             }
             if self.ended.is_some() || Instant::now() >= deadline {
                 return self.ended;
             }
-            thread::sleep(Duration::from_millis(5));
+            thread::sleep(LOOK);
         }
+    }
+
+    /// Ends all processes, and returns the exit status if the program itself had ended before.
+    pub(crate) fn own_end(&mut self) -> Option<ExitStatus> {
+        signal(&self.holder, hold::END);
+        let status = self.wait_until(Instant::now() + hold::END_TIME);
+        status.filter(|status| status.signal() != Some(Signal::SIGTERM as i32))
+    }
+
+    /// Fails once nobody waits for processes any more.
+    pub(crate) fn check_stop(&self) -> Result<(), McpError> {
+        if self.supervisor.is_stopped() { Err(McpError::Stopped) } else { Ok(()) }
     }
 
     /// Returns the end of the standard error for a message, in one line and without secrets; empty if there is none.
@@ -212,7 +250,7 @@ impl Process {
         while self.ended.is_some() && !self.stderr.is_complete.load(Ordering::Acquire) && Instant::now() < deadline {
             thread::sleep(Duration::from_millis(2));
         }
-        let kept: Vec<u8> = self.stderr.kept.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
+        let kept: Vec<u8> = lock(&self.stderr.kept).iter().copied().collect();
         String::from_utf8_lossy(&kept).into_owned()
     }
 
@@ -220,37 +258,23 @@ impl Process {
         &self.name
     }
 
-    /// Ends all processes of the session: the input is closed, then they are asked to end, then killed.
+    /// Ends the program and all processes that it left: its input is closed, then they are asked to end, then killed.
     pub fn end(&mut self) {
         self.close_input();
-        let session = self.child.id();
-        self.wait_until(Instant::now() + GRACE);
-        end_processes(&mut || {
-            self.wait_until(Instant::now());
-            processes_of(session, self.ended.is_none())
-        });
-    }
-}
-
-/// Asks processes to end, then kills them. `left` returns those that are left.
-pub(crate) fn end_processes(left: &mut dyn FnMut() -> Vec<Pid>) {
-    // A killed process may have started another one a moment before, which a later look finds.
-    for (signal, most) in [(Signal::SIGTERM, GRACE), (Signal::SIGKILL, KILL_TIME)] {
-        let deadline = Instant::now() + most;
-        loop {
-            let left = left();
-            if left.is_empty() {
-                return;
-            }
-            // The first process of a session last: it ends the others if this process is killed meanwhile.
-            for process in left.into_iter().rev() {
-                // It may have ended meanwhile.
-                let _ = kill(process, signal);
-            }
-            if Instant::now() >= deadline {
+        let patience = Instant::now() + GRACE;
+        // Who was told to stop does not wait for that long.
+        while !self.supervisor.is_stopped() && self.wait_until(patience.min(Instant::now() + WATCH)).is_none() {
+            if Instant::now() >= patience {
                 break;
             }
-            thread::sleep(Duration::from_millis(5));
+        }
+        if self.wait_until(Instant::now()).is_none() {
+            signal(&self.holder, hold::END);
+            self.wait_until(Instant::now() + hold::END_TIME);
+        }
+        // The program may have killed the process that holds it.
+        if self.ended.is_none_or(|status| status.signal() == Some(Signal::SIGKILL as i32)) {
+            hold::kill_session(lock(&self.holder).id());
         }
     }
 }
@@ -258,6 +282,33 @@ pub(crate) fn end_processes(left: &mut dyn FnMut() -> Vec<Pid>) {
 impl Drop for Process {
     fn drop(&mut self) {
         self.end();
+        self.supervisor.forget(&self.holder);
+    }
+}
+
+fn not_started(program: &str, source: io::Error) -> McpError {
+    McpError::Start { program: escaped(program), source: Arc::new(source) }
+}
+
+/// Checks that a program can be executed: a path, relative to `dir`, or a name without `/` in one of the folders of `path`.
+///
+/// # Errors
+/// The error that its start would give.
+pub fn check_program(program: &str, path: Option<&OsStr>, dir: Option<&Path>) -> io::Result<()> {
+    let here = dir.unwrap_or(Path::new(""));
+    let candidates: Vec<PathBuf> = match program.contains('/') {
+        true => vec![here.join(program)],
+        // What the system searches without a PATH.
+        false => env::split_paths(path.unwrap_or(OsStr::new("/bin:/usr/bin")))
+            .map(|folder| here.join(folder).join(program))
+            .collect(),
+    };
+    let found: Vec<_> = candidates.iter().filter_map(|path| path.metadata().ok()).collect();
+    let is_executable = |found: &std::fs::Metadata| found.is_file() && found.permissions().mode() & 0o111 != 0;
+    match found.iter().any(is_executable) {
+        true => Ok(()),
+        false if found.is_empty() || program.is_empty() => Err(Errno::ENOENT.into()),
+        false => Err(Errno::EACCES.into()),
     }
 }
 
@@ -273,10 +324,21 @@ pub struct ProgramEnd {
 /// Runs a program without input until it ends, at most for `timeout`. Processes that it leaves are ended.
 ///
 /// # Errors
-/// [`McpError::Start`].
-pub fn run_program(command: &ServerCommand, timeout: Duration) -> Result<ProgramEnd, McpError> {
-    let (mut process, _) = Process::start(command, &Streams::Closed)?;
-    let status = process.wait_until(Instant::now() + timeout);
+/// [`McpError::Start`], and [`McpError::Stopped`] if nobody waits for processes any more.
+pub fn run_program(
+    supervisor: &Supervisor,
+    command: &ServerCommand,
+    timeout: Duration,
+) -> Result<ProgramEnd, McpError> {
+    let (mut process, _) = Process::start(supervisor, command, &Streams::Closed)?;
+    let deadline = Instant::now() + timeout;
+    let status = loop {
+        process.check_stop()?;
+        let status = process.wait_until(deadline.min(Instant::now() + WATCH));
+        if status.is_some() || Instant::now() >= deadline {
+            break status;
+        }
+    };
     process.end();
     Ok(ProgramEnd { status, last_words: process.last_words() })
 }
@@ -298,7 +360,7 @@ fn variables(environment: &Variables, folder: Option<&Path>) -> io::Result<Optio
     }
     let inherited = ["PATH", "LANG"].into_iter().chain(names.iter().map(String::as_str));
     for name in inherited {
-        if let Some(value) = std::env::var_os(name) {
+        if let Some(value) = env::var_os(name) {
             if names.iter().any(|handed_on| handed_on == name) {
                 keep_variable(name, &value.to_string_lossy());
             }
@@ -326,35 +388,10 @@ fn write_from_queue(mut stdin: ChildStdin) -> Sender<Vec<u8>> {
 fn keep_last(source: &mut impl Read, stderr: &Stderr) {
     let mut buffer = [0; 4096];
     while let Ok(length @ 1..) = source.read(&mut buffer) {
-        let mut kept = stderr.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = lock(&stderr.kept);
         kept.extend(&buffer[..length]);
         let surplus = kept.len().saturating_sub(STDERR_BYTES);
         kept.drain(..surplus);
     }
     stderr.is_complete.store(true, Ordering::Release);
-}
-
-/// Returns the processes of a session that have not ended. `leader` says whether its first process still runs.
-#[cfg(target_os = "linux")]
-pub(crate) fn processes_of(session: u32, leader: bool) -> Vec<Pid> {
-    let _ = leader;
-    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
-    let process = |entry: io::Result<std::fs::DirEntry>| {
-        let number: i32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
-        let stat = std::fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
-        // The name in parentheses may have blanks: state, parent, group and session follow it.
-        let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
-        let is_alive = !matches!(*fields.first()?, "Z" | "X");
-        (is_alive && fields.get(3)?.parse() == Ok(session)).then_some(Pid::from_raw(number))
-    };
-    entries.filter_map(process).collect()
-}
-
-/// Returns the process group of the first process, the only processes that other systems tell.
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn processes_of(session: u32, leader: bool) -> Vec<Pid> {
-    match (leader, i32::try_from(session)) {
-        (true, Ok(number)) => vec![Pid::from_raw(-number)],
-        _ => Vec::new(),
-    }
 }

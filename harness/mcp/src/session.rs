@@ -8,6 +8,7 @@ use crate::client::{CallAnswer, Defects, Limits, StdioSession, ToolDefinition};
 use crate::error::McpError;
 use crate::http::{Address, HttpSession};
 use crate::process::ServerCommand;
+use crate::supervisor::Supervisor;
 
 /// How a server is reached.
 #[derive(Clone)]
@@ -31,10 +32,14 @@ impl McpSession {
     ///
     /// # Errors
     /// [`McpError`] if it cannot be started or reached, or does not answer as MCP says.
-    pub fn start(endpoint: &Endpoint, limits: &Limits) -> Result<McpSession, McpError> {
+    pub fn start(supervisor: &Supervisor, endpoint: &Endpoint, limits: &Limits) -> Result<McpSession, McpError> {
         Ok(match endpoint {
-            Endpoint::Command(command) => McpSession::Stdio(Box::new(StdioSession::start(command, limits)?)),
-            Endpoint::Url(address) => McpSession::Http(Box::new(HttpSession::connect(address, limits)?)),
+            Endpoint::Command(command) => {
+                McpSession::Stdio(Box::new(StdioSession::start(supervisor, command, limits)?))
+            }
+            Endpoint::Url(address) => {
+                McpSession::Http(Box::new(HttpSession::connect(supervisor.stop(), address, limits)?))
+            }
         })
     }
 

@@ -4,16 +4,37 @@
 #![allow(clippy::zombie_processes, reason = "a child that is left running is tested")]
 #![allow(clippy::print_stderr, reason = "what servers write is tested")]
 
+use std::ffi::OsString;
 use std::io::{BufRead, Write};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
+use healbench_mcp::{Limits, ServerCommand, StdioSession, Supervisor};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, setpgid, setsid};
 use serde_json::{Value, json};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 fn main() {
-    let mode = std::env::args().nth(1).unwrap_or_default();
+    let args: Vec<OsString> = std::env::args_os().skip(1).collect();
+    // As healbench does for what it starts.
+    if let [command, args @ ..] = args.as_slice()
+        && command == healbench_mcp::HOLD
+    {
+        std::process::exit(healbench_mcp::hold(args).unwrap_or_else(|error| {
+            eprintln!("{error}");
+            2
+        }));
+    }
+    let args: Vec<String> = args.into_iter().map(|arg| arg.into_string().unwrap()).collect();
+    let mode = args.first().cloned().unwrap_or_default();
+    if let Some(how) = mode.strip_prefix("stays") {
+        stay(how, args.get(1).map_or("", String::as_str));
+    }
     match mode.as_str() {
+        "session" => session(&args[1..]),
         "exit" => {
             eprintln!("no configuration found");
             std::process::exit(3);
@@ -46,10 +67,45 @@ fn main() {
             answer(&mode, id, message["method"].as_str().unwrap(), &message["params"]);
         }
     }
-    if mode == "child" {
+    if mode == "child" || mode.starts_with("stays") {
         // It does not end with its input.
         std::thread::sleep(Duration::from_secs(60));
     }
+}
+
+/// Becomes a server that ends by force only. `seconds` mark what it starts.
+fn stay(how: &str, seconds: &str) {
+    for signal in [SIGTERM, SIGINT, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::default()).unwrap();
+    }
+    match how {
+        "-in-a-group" => setpgid(Pid::from_raw(0), Pid::from_raw(0)).unwrap(),
+        "-in-a-session" => _ = setsid().unwrap(),
+        // Goes on in another process, while this one ends.
+        "-forked" => {
+            let mut server = Command::new(std::env::current_exe().unwrap());
+            server.args(["stays-in-a-session", seconds]).spawn().unwrap();
+            std::process::exit(0);
+        }
+        // Leaves a process that nobody knows.
+        "-daemon" => {
+            let script = format!("trap '' TERM INT HUP; (setsid sleep {seconds} &)");
+            let mut shell = Command::new("sh");
+            let nothing = Stdio::null;
+            shell.args(["-c", &script]).stdin(nothing()).stdout(nothing()).stderr(nothing()).status().unwrap();
+        }
+        "-alone" => kill(Pid::parent(), Signal::SIGKILL).unwrap(),
+        _ => {}
+    }
+}
+
+/// Starts a server, and waits to be killed.
+fn session(server: &[String]) {
+    let supervisor = Supervisor::new(std::env::current_exe().unwrap(), Arc::default());
+    let command = ServerCommand::new(server, &[]).unwrap();
+    let _session = StdioSession::start(&supervisor, &command, &Limits::default()).unwrap();
+    eprintln!("started");
+    std::thread::sleep(Duration::from_secs(60));
 }
 
 fn answer(mode: &str, id: &Value, method: &str, params: &Value) {

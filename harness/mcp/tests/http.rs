@@ -4,6 +4,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -117,7 +118,7 @@ fn call(request: &Value) -> Answer {
 }
 
 fn connect(url: &str) -> Result<HttpSession, McpError> {
-    HttpSession::connect(&Address::new(url, None).unwrap(), &LIMITS)
+    HttpSession::connect(&Arc::default(), &Address::new(url, None).unwrap(), &LIMITS)
 }
 
 fn refusal(url: &str) -> String {
@@ -169,7 +170,8 @@ fn a_token_is_sent_and_its_lack_is_named() {
     assert_eq!(refusal(&url), "`URL` did not answer `initialize`: the server wants a token (401)");
     assert_eq!(connect(&url).err().unwrap().help(), Some("name the environment variable that holds the token"));
     // PATH is set everywhere, and is as good a token as any.
-    let mut session = HttpSession::connect(&Address::new(&url, Some("PATH")).unwrap(), &LIMITS).unwrap();
+    let mut session =
+        HttpSession::connect(&Arc::default(), &Address::new(&url, Some("PATH")).unwrap(), &LIMITS).unwrap();
     assert_eq!(say(&mut session, "hello")["content"][0]["text"], "hello");
 }
 
@@ -231,7 +233,8 @@ fn a_token_that_a_server_echoes_is_masked() {
                 _ => older(request),
             }
         });
-        let mut session = HttpSession::connect(&Address::new(&url, Some("PATH")).unwrap(), &LIMITS).unwrap();
+        let mut session =
+            HttpSession::connect(&Arc::default(), &Address::new(&url, Some("PATH")).unwrap(), &LIMITS).unwrap();
         let said = match session.call("echo", &json!({}), LONG) {
             Ok(answer) => format!("{answer:?}"),
             Err(error) => error.to_string(),

@@ -5,9 +5,12 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use healbench_mcp::{CallAnswer, CallOutcome, Limits, McpError, ProgramEnd, ServerCommand, StdioSession, run_program};
+use healbench_mcp::{
+    CallAnswer, CallOutcome, Limits, McpError, ProgramEnd, ServerCommand, StdioSession, Supervisor, run_program,
+};
 use healbench_protocol::{CallResult, ContentBlock, ProtocolError};
 use serde_json::{Value, json};
 
@@ -22,12 +25,17 @@ fn command(words: &[&str]) -> ServerCommand {
     ServerCommand::new(&words, &[]).unwrap()
 }
 
+/// An owner of processes whose flag is never set.
+fn supervisor() -> Supervisor {
+    Supervisor::new(env!("CARGO_BIN_EXE_mcp-test-server").into(), Arc::default())
+}
+
 fn server(mode: &str) -> ServerCommand {
     command(&[env!("CARGO_BIN_EXE_mcp-test-server"), mode])
 }
 
 fn start(mode: &str) -> Result<StdioSession, McpError> {
-    StdioSession::start(&server(mode), &LIMITS)
+    StdioSession::start(&supervisor(), &server(mode), &LIMITS)
 }
 
 fn session(mode: &str) -> StdioSession {
@@ -111,9 +119,9 @@ fn a_server_that_does_not_start_says_why() {
     let expected = "does not speak MCP: 1001 lines of its standard output are no messages; the first is Listening ...";
     assert!(garbage.contains(expected), "{garbage}");
     let limits = Limits { start: SHORT, ..LIMITS };
-    let deaf = StdioSession::start(&server("deaf"), &limits).err().unwrap();
+    let deaf = StdioSession::start(&supervisor(), &server("deaf"), &limits).err().unwrap();
     assert_eq!(without_folder(&deaf), "`mcp-test-server` did not answer `initialize` within 0 s");
-    let missing = StdioSession::start(&command(&["no-such-server\u{1b}"]), &LIMITS).err().unwrap();
+    let missing = StdioSession::start(&supervisor(), &command(&["no-such-server\u{1b}"]), &LIMITS).err().unwrap();
     assert!(missing.to_string().starts_with("`no-such-server\\u{1b}` cannot be started: "), "{missing}");
     assert!(missing.help().is_some());
     assert_eq!(ServerCommand::new(&[], &[]), None);
@@ -132,7 +140,8 @@ fn a_server_that_ends_in_a_call_leaves_its_last_words() {
 
 #[test]
 fn an_output_that_is_closed_is_told_from_an_end() {
-    let closed = StdioSession::start(&command(&["sh", "-c", "exec >&-; sleep 60"]), &LIMITS).err().unwrap();
+    let closed =
+        StdioSession::start(&supervisor(), &command(&["sh", "-c", "exec >&-; sleep 60"]), &LIMITS).err().unwrap();
     assert_eq!(
         closed.to_string(),
         "`sh` closed its standard output before it answered `initialize`, and goes on running"
@@ -229,7 +238,7 @@ fn results_are_read_as_far_as_they_can_be() {
 fn a_server_gets_few_variables() {
     let mut named = server("environment");
     named.environment = healbench_mcp::Variables::Only(vec!["CARGO_MANIFEST_DIR".to_owned(), "NOT_SET".to_owned()]);
-    let mut session = StdioSession::start(&named, &LIMITS).unwrap();
+    let mut session = StdioSession::start(&supervisor(), &named, &LIMITS).unwrap();
     let text = text_of(&echo(&mut session, ""));
     let mut names: Vec<&str> = text.split(' ').filter(|name| *name != "LANG").collect();
     names.sort_unstable();
@@ -257,13 +266,13 @@ fn nothing_is_left_running() {
     drop(hanging);
     let marked = command(&["sh", "-c", "trap '' TERM; echo x >&2; sleep 7613 & wait"]);
     let limits = Limits { start: SHORT, ..LIMITS };
-    assert!(StdioSession::start(&marked, &limits).is_err());
+    assert!(StdioSession::start(&supervisor(), &marked, &limits).is_err());
     assert_eq!(running(|line, _| line.contains("sleep 7613")), 0);
 }
 
 #[test]
 fn a_program_is_run_to_its_end() {
-    let run = |script: &str, timeout| run_program(&command(&["sh", "-c", script]), timeout).unwrap();
+    let run = |script: &str, timeout| run_program(&supervisor(), &command(&["sh", "-c", script]), timeout).unwrap();
     let ProgramEnd { status, last_words } = run("echo no >&2; exit 4", LONG);
     assert_eq!((status.unwrap().code(), last_words.as_str()), (Some(4), "no"));
     assert_eq!(run("sleep 60", SHORT).status, None);
@@ -271,5 +280,5 @@ fn a_program_is_run_to_its_end() {
     assert_eq!(running(|line, _| line.contains("sleep 7614")), 0);
     let mut in_root = command(&["sh", "-c", "test \"$PWD\" = /"]);
     in_root.dir = Some("/".into());
-    assert!(run_program(&in_root, LONG).unwrap().status.unwrap().success());
+    assert!(run_program(&supervisor(), &in_root, LONG).unwrap().status.unwrap().success());
 }

@@ -164,4 +164,7 @@ pub enum EnvironmentError {
     /// The deadline has passed.
     #[error("the server did not answer within {0} s")]
     Timeout(u64),
+    /// Nobody waits for it any more, since the run is being stopped.
+    #[error("interrupted")]
+    Stopped,
 }

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read as _, Write};
 use std::process::{ChildStdin, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use healbench_engine::{CompileError, Engine};
-use healbench_mcp::{MAX_LINE, McpError, Message, Process, ServerCommand, to_line};
+use healbench_mcp::{MAX_LINE, McpError, Message, Process, ServerCommand, Supervisor, to_line};
 use healbench_protocol::{ErrorClass, ToolCall};
 use healbench_runner::count_tokens;
 use serde_json::{Value, json};
@@ -23,8 +24,10 @@ use crate::tools::Tools;
 const LIST_TIME: Duration = Duration::from_secs(5);
 /// The time between two looks at the server's process.
 const WATCH: Duration = Duration::from_millis(20);
-/// The time in which an ended server's last lines are read.
-const LAST_LINES: Duration = Duration::from_millis(300);
+/// The time that a server has to end after its client. Clients wait less, and then end the proxy.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The time in which the last lines of a server that was stopped are passed on.
+const LAST_LINES: Duration = Duration::from_millis(200);
 /// The beginning of the ids of the proxy's own requests.
 const OWN_ID: &str = "healbench-proxy-";
 
@@ -61,21 +64,22 @@ pub enum ProxyError {
     Format(#[from] CompileError),
 }
 
-/// Starts a server, and stands between it and the client until one of them ends. `stop` ends the session from elsewhere.
+/// Starts a server, and stands between it and the client until the server ends, which it has time to do after the client. The flag of
+/// `supervisor` ends the session from elsewhere.
 ///
 /// # Errors
 /// [`ProxyError`] if the session cannot begin.
 pub fn proxy(
+    supervisor: &Supervisor,
     command: &ServerCommand,
     rules: Rules,
     files: Files,
     input: impl BufRead + Send + 'static,
     output: impl Write + Send + 'static,
-    stop: &Arc<AtomicBool>,
 ) -> Result<End, ProxyError> {
     // A format that cannot be used is told before the server starts.
     rules.engine(&[])?;
-    let (process, stdin, stdout) = Process::with_streams(command)?;
+    let (mut process, stdin, stdout) = Process::with_streams(supervisor, command)?;
     let shared = Arc::new(Shared {
         rules,
         state: Mutex::new(State { log: Log(files.log), ..State::default() }),
@@ -86,24 +90,24 @@ pub fn proxy(
         client_ended: AtomicBool::new(false),
         is_over: AtomicBool::new(false),
     });
-    let process = Arc::new(Mutex::new(process));
+    // Both threads may wait for ever, for a line of the client or for the client to read one, so they end with this process.
     let from_client = Arc::clone(&shared);
-    // It may wait for a line of the client for ever, so it ends with this process.
     thread::spawn(move || from_client.read_client(input));
-    let watcher = {
-        let (shared, process, stop) = (Arc::clone(&shared), Arc::clone(&process), Arc::clone(stop));
-        thread::spawn(move || shared.watch(&process, &stop))
-    };
-    shared.read_server(BufReader::new(stdout));
-    shared.is_over.store(true, Ordering::Release);
-    // The watcher ends the processes of the server, and does not fail.
-    let _ = watcher.join();
-    // The other thread may hold on for ever; the client learns the end from the end of its input.
-    *lock(&shared.output) = Box::new(io::sink());
-    let status = lock(&process).wait_until(Instant::now());
+    let (reading, read) = channel::<()>();
+    let from_server = Arc::clone(&shared);
+    thread::spawn(move || {
+        from_server.read_server(BufReader::new(stdout));
+        drop(reading);
+    });
+    shared.wait_for_end(&mut process, supervisor, &read);
+    // The client learns the end from the end of its input.
+    if let Ok(mut output) = shared.output.try_lock() {
+        *output = Box::new(io::sink());
+    }
+    let status = process.wait_until(Instant::now());
     let counts = shared.state().counts;
     shared.state().log.write(&Entry::End { counts: &counts });
-    let was_ended = stop.load(Ordering::Acquire) || shared.client_ended.load(Ordering::Acquire);
+    let was_ended = supervisor.is_stopped() || shared.client_ended.load(Ordering::Acquire);
     let record_error = lock(&shared.recorder).take().and_then(|recorder| recorder.finish(&counts));
     Ok(End { status, was_ended, counts, record_error })
 }
@@ -461,22 +465,27 @@ impl Shared {
         }
     }
 
-    /// Ends the server when the client has ended, and what the server left when it has ended.
-    fn watch(&self, process: &Mutex<Process>, stop: &AtomicBool) {
-        loop {
-            let flags = [&self.is_over, &self.client_ended, stop];
-            let is_over = flags.iter().any(|flag| flag.load(Ordering::Acquire));
-            let has_ended = lock(process).wait_until(Instant::now()).is_some();
-            if has_ended {
-                thread::sleep(LAST_LINES);
-            }
-            if is_over || has_ended {
-                // The lock of its input may be held by a line that it does not read.
-                lock(process).end();
-                return;
-            }
-            thread::sleep(WATCH);
+    /// Waits until the server has ended and its last lines were passed on, and ends it if there is no use in waiting. `read` is
+    /// disconnected once its output has ended.
+    fn wait_for_end(&self, process: &mut Process, supervisor: &Supervisor, read: &Receiver<()>) {
+        let mut since: Option<Instant> = None;
+        let mut is_useful = || {
+            let is_over = self.is_over.load(Ordering::Acquire) || supervisor.is_stopped();
+            let client_ended = self.client_ended.load(Ordering::Acquire);
+            let has_waited = client_ended && since.get_or_insert_with(Instant::now).elapsed() >= PATIENCE;
+            !is_over && !has_waited
+        };
+        let wait = |time| !matches!(read.recv_timeout(time), Err(RecvTimeoutError::Disconnected));
+        while process.wait_until(Instant::now()).is_none() && is_useful() && wait(WATCH) {}
+        // The lock may be held by a line that the server does not read.
+        if let Ok(mut server) = self.server.try_lock() {
+            *server = None;
         }
+        process.end();
+        // Its output has an end now, and only the client can be slow.
+        while is_useful() && wait(WATCH) {}
+        wait(LAST_LINES);
+        self.is_over.store(true, Ordering::Release);
     }
 }
 

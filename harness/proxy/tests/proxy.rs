@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use healbench_mcp::{ServerCommand, Variables};
+use healbench_mcp::{ServerCommand, Supervisor, Variables};
 use healbench_protocol::{ErrorFormat, Guardrails};
 use healbench_proxy::{End, Files, ProxyError, Recording, Rules, proxy};
 use serde_json::{Value, json};
@@ -80,9 +80,10 @@ impl Client {
         let record =
             Recording { episode: "s".to_owned(), calls: Box::new(calls.clone()), episodes: Box::new(episodes.clone()) };
         let files = Files { log: Some(Box::new(log.clone())), record: Some(record) };
-        let stopped = Arc::clone(&stop);
-        let proxy =
-            std::thread::spawn(move || proxy(&command, rules, files, BufReader::new(to_proxy), from_proxy, &stopped));
+        let supervisor = Supervisor::new(test_server(), Arc::clone(&stop));
+        let proxy = std::thread::spawn(move || {
+            proxy(&supervisor, &command, rules, files, BufReader::new(to_proxy), from_proxy)
+        });
         Client { input: Some(input), output: BufReader::new(output), proxy, stop, log, calls, episodes }
     }
 
@@ -254,9 +255,9 @@ fn rows_that_cannot_be_written_do_not_end_the_session() {
     let files = Files { log: None, record: Some(record) };
     let (to_proxy, mut input) = pipe().unwrap();
     let (output, from_proxy) = pipe().unwrap();
-    let stop = Arc::new(AtomicBool::new(false));
+    let supervisor = Supervisor::new(test_server(), Arc::default());
     let session =
-        std::thread::spawn(move || proxy(&command, rules(), files, BufReader::new(to_proxy), from_proxy, &stop));
+        std::thread::spawn(move || proxy(&supervisor, &command, rules(), files, BufReader::new(to_proxy), from_proxy));
     let mut answers = BufReader::new(output).lines();
     for id in 1..=2 {
         let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "echo", "arguments": {"text": "a"}}});
@@ -345,7 +346,7 @@ fn the_end_of_one_side_is_the_end_of_the_other() {
 
     let words = ["no-such-program".to_owned()];
     let command = ServerCommand::new(&words, &[]).unwrap();
-    let stop = Arc::new(AtomicBool::new(false));
-    let error = proxy(&command, rules(), Files::default(), std::io::empty(), std::io::sink(), &stop).unwrap_err();
+    let supervisor = Supervisor::new(test_server(), Arc::default());
+    let error = proxy(&supervisor, &command, rules(), Files::default(), std::io::empty(), std::io::sink()).unwrap_err();
     assert!(error.to_string().contains("`no-such-program` cannot be started"), "{error}");
 }

@@ -91,14 +91,14 @@ pub(crate) fn run_episode(
                 ending
             }
             // Do not call the model if the environment cannot be opened.
-            Some(error) => lost(&error, observe),
+            Some(error) => lost(&error, observe)?,
         };
-        Ok(episode_run.finish(ending, schedule, observe))
+        episode_run.finish(ending, schedule, observe)
     })
 }
 
 /// The session of an environment that could not be opened.
-struct Unavailable(EnvironmentError);
+pub(crate) struct Unavailable(pub(crate) EnvironmentError);
 
 impl Session for Unavailable {
     fn call<'s>(&'s mut self, _: &ToolCall, _: Deadline) -> Result<Reply<'s>, EnvironmentError> {
@@ -111,10 +111,13 @@ impl Session for Unavailable {
 }
 
 /// Ends an episode whose environment gave no reply.
-fn lost(error: &EnvironmentError, observe: &mut dyn FnMut(EpisodeEvent<'_>)) -> Ending {
+fn lost(error: &EnvironmentError, observe: &mut dyn FnMut(EpisodeEvent<'_>)) -> Result<Ending, EpisodeAborted> {
+    if matches!(error, EnvironmentError::Stopped) {
+        return Err(EpisodeAborted::Stopped);
+    }
     let error = AgentError::Environment(error.to_string());
     observe(EpisodeEvent::Failed(&error));
-    Ending::Failed(error)
+    Ok(Ending::Failed(error))
 }
 
 /// The way in which the conversation ended.
@@ -266,7 +269,7 @@ impl<'a> EpisodeRun<'a> {
                                 }
                                 cached_responses.push(cached);
                             }
-                            Err(error) => return Ok(lost(&error, observe)),
+                            Err(error) => return lost(&error, observe),
                         }
                     }
                     let succeeded = cached_responses.iter().any(|cached| !cached.response().is_error);
@@ -274,7 +277,7 @@ impl<'a> EpisodeRun<'a> {
                         match self.goal_reached() {
                             Ok(true) => return Ok(Ending::GoalReached),
                             Ok(false) => {}
-                            Err(error) => return Ok(lost(&error, observe)),
+                            Err(error) => return lost(&error, observe),
                         }
                     }
                     if limit_reached {
@@ -499,7 +502,7 @@ impl<'a> EpisodeRun<'a> {
         mut ending: Ending,
         schedule: &Schedule,
         observe: &mut dyn FnMut(EpisodeEvent<'_>),
-    ) -> (EpisodeRecord, Vec<CallRecord>) {
+    ) -> Result<(EpisodeRecord, Vec<CallRecord>), EpisodeAborted> {
         // Text is not judged: if stopping is expected, a model that answers with text instead of calls has stopped.
         let stopped_calling =
             matches!(ending, Ending::AnsweredInWords { has_text: true }) && self.context.scenario.expects_stop();
@@ -508,7 +511,7 @@ impl<'a> EpisodeRun<'a> {
             Ok(state) => state,
             Err(error) => {
                 if !matches!(ending, Ending::Failed(_)) {
-                    ending = lost(&error, observe);
+                    ending = lost(&error, observe)?;
                 }
                 Vec::new()
             }
@@ -549,7 +552,7 @@ impl<'a> EpisodeRun<'a> {
             billed: self.known(self.billing.finish()),
             model: self.has_model.then(|| Box::new(self.model())),
         };
-        (record, self.calls)
+        Ok((record, self.calls))
     }
 }
 

@@ -32,7 +32,9 @@ pub use leaks::{LeakAudit, LeakKind, LeakMatch, LeakPlace, audit_leaks};
 pub use limits::{Budget, Limits, ParseBudgetError, PriceOf, StopRule};
 pub use plan::{Axes, build_plan};
 pub use replay::{Replayer, replay};
-pub use scenario_context::{EnvironmentFactory, ScenarioContext, ScenarioSetupError, SetupFailure};
+pub use scenario_context::{
+    EnvironmentFactory, ScenarioContext, ScenarioSetupError, SetupFailure, server_environments,
+};
 pub use server::copy_folder;
 pub use tokens::{TOKENIZER, TokenCounter, count_tokens, is_estimated};
 

@@ -2,6 +2,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use healbench_engine::contract::ContractAwareness;
 use healbench_engine::{ClientProfile, CompileError, Engine, ForeignSettings, WorldBase};
+use healbench_mcp::Supervisor;
 use healbench_protocol::{
     Deadline, Environment, EnvironmentError, EnvironmentKind, SERVER_NAME, Seed, ToolSpec, tool_definitions,
 };
@@ -15,6 +16,16 @@ use crate::tokens::count_tokens;
 /// Creates the environment of a scenario of a plan with this seed.
 pub type EnvironmentFactory<'a> =
     dyn for<'s> Fn(&'s Scenario, Seed) -> Result<Box<dyn Environment + 's>, EnvironmentError> + Sync + 'a;
+
+/// Returns what creates the environments of scenarios with servers, whose processes belong to `supervisor`.
+pub fn server_environments(
+    supervisor: Supervisor,
+) -> impl for<'s> Fn(&'s Scenario, Seed) -> Result<Box<dyn Environment + 's>, EnvironmentError> + Sync {
+    move |scenario, _| match &scenario.server {
+        Some(server) => Ok(Box::new(ServerEnvironment::new(scenario, server, Some(supervisor.clone())))),
+        None => Err(EnvironmentError::Unavailable(format!("`{}` has no server", scenario.id).into())),
+    }
+}
 
 /// The data shared by all episodes of a scenario: the environment, and the guardrails of each condition.
 pub struct ScenarioContext<'a> {
@@ -89,7 +100,8 @@ fn clients(plan: &Plan, tools: &[ToolSpec]) -> Vec<Option<ClientProfile>> {
 }
 
 impl<'a> ScenarioContext<'a> {
-    /// Sets up `scenario` for the conditions of `plan`, on its server or in its simulator, unless `make_environment` is given.
+    /// Sets up `scenario` for the conditions of `plan`, in its simulator unless `make_environment` is given. A scenario with a server
+    /// has no session then.
     ///
     /// # Errors
     /// [`ScenarioSetupError`] if a tool does not compile; cannot occur for a loaded scenario with valid error formats.
@@ -103,7 +115,7 @@ impl<'a> ScenarioContext<'a> {
         let environment: Box<dyn Environment + 'a> = match make_environment {
             None => match &scenario.server {
                 None => Box::new(scenario.simulator(Arc::clone(&base))),
-                Some(server) => Box::new(ServerEnvironment::new(scenario, server)),
+                Some(server) => Box::new(ServerEnvironment::new(scenario, server, None)),
             },
             Some(make) => make(scenario, plan.seed).map_err(|error| failed(error.into()))?,
         };

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use healbench_mcp::{Address, Endpoint, Limits, McpError, McpSession, ServerCommand, run_program};
+use healbench_mcp::{Address, Endpoint, Limits, McpError, McpSession, ServerCommand, Supervisor, run_program};
 use healbench_protocol::{
     CallResult, Capabilities, ContentBlock, Deadline, Environment, EnvironmentError, EnvironmentKind, Object, Reply,
     ReplyOutcome, Session, ToolCall, ToolSpec,
@@ -16,14 +16,25 @@ use tempfile::TempDir;
 
 /// The server of a scenario as an environment.
 pub(crate) struct ServerEnvironment<'a> {
+    /// `None` where no server is started.
+    supervisor: Option<Supervisor>,
     server: &'a Server,
     checks: Vec<&'a ServerCheck>,
     tools: Vec<ToolSpec>,
 }
 
 impl<'a> ServerEnvironment<'a> {
-    pub(crate) fn new(scenario: &'a Scenario, server: &'a Server) -> ServerEnvironment<'a> {
-        ServerEnvironment { server, checks: scenario.server_checks().collect(), tools: scenario.advertised() }
+    pub(crate) fn new(
+        scenario: &'a Scenario,
+        server: &'a Server,
+        supervisor: Option<Supervisor>,
+    ) -> ServerEnvironment<'a> {
+        ServerEnvironment {
+            supervisor,
+            server,
+            checks: scenario.server_checks().collect(),
+            tools: scenario.advertised(),
+        }
     }
 
     fn timeout(&self) -> Duration {
@@ -45,10 +56,11 @@ impl Environment for ServerEnvironment<'_> {
     }
 
     fn open(&self) -> Result<Box<dyn Session + '_>, EnvironmentError> {
-        let folder = EpisodeFolder::create(self.server.fixture.as_deref())?;
+        let supervisor = self.supervisor.as_ref().ok_or_else(|| unavailable("no server is started here"))?;
+        let folder = EpisodeFolder::create(supervisor, self.server.fixture.as_deref())?;
         for words in &self.server.setup {
             let command = folder.command(words, &self.server.env)?;
-            let end = run_program(&command, self.timeout()).map_err(failed)?;
+            let end = run_program(supervisor, &command, self.timeout()).map_err(failed)?;
             match end.status {
                 Some(status) if status.success() => {}
                 Some(status) => {
@@ -67,15 +79,16 @@ impl Environment for ServerEnvironment<'_> {
                 Endpoint::Url(Address::new(url, token_env.as_deref()).map_err(failed)?)
             }
         };
-        let session = McpSession::start(&endpoint, &Limits::default()).map_err(failed)?;
+        let session = McpSession::start(supervisor, &endpoint, &Limits::default()).map_err(failed)?;
         check_tools(&self.tools, &session)?;
-        Ok(Box::new(ServerSession { environment: self, session, folder }))
+        Ok(Box::new(ServerSession { environment: self, supervisor, session, folder }))
     }
 }
 
 /// One episode on a server. The process ends before its folder is deleted.
 struct ServerSession<'a> {
     environment: &'a ServerEnvironment<'a>,
+    supervisor: &'a Supervisor,
     session: McpSession,
     folder: EpisodeFolder,
 }
@@ -106,7 +119,7 @@ impl Session for ServerSession<'_> {
     }
 
     fn check(&mut self, deadline: Deadline) -> Result<Vec<bool>, EnvironmentError> {
-        let environment = self.environment;
+        let (environment, supervisor) = (self.environment, self.supervisor);
         let mut holds = |check: &ServerCheck| match check {
             ServerCheck::Result { tool, arguments, contains } => {
                 let result = self.answer(tool, &Value::Object(arguments.clone()), deadline)?;
@@ -115,7 +128,7 @@ impl Session for ServerSession<'_> {
             ServerCheck::Command(words) => {
                 let command = self.folder.command(words, &environment.server.env)?;
                 let timeout = left(deadline, environment.timeout());
-                let end = run_program(&command, timeout).map_err(failed)?;
+                let end = run_program(supervisor, &command, timeout).map_err(failed)?;
                 let ended = end.status.map(|status| status.success());
                 ended.ok_or_else(|| {
                     unavailable(format!("the expectation `{}` took over {} s", words.join(" "), timeout.as_secs()))
@@ -136,6 +149,7 @@ fn unavailable(reason: impl Into<String>) -> EnvironmentError {
 
 fn failed(error: McpError) -> EnvironmentError {
     match error.help() {
+        _ if matches!(error, McpError::Stopped) => EnvironmentError::Stopped,
         Some(help) => unavailable(format!("{error} ({help})")),
         None => unavailable(error.to_string()),
     }
@@ -164,9 +178,9 @@ struct EpisodeFolder {
 }
 
 impl EpisodeFolder {
-    fn create(fixture: Option<&Path>) -> Result<EpisodeFolder, EnvironmentError> {
+    fn create(supervisor: &Supervisor, fixture: Option<&Path>) -> Result<EpisodeFolder, EnvironmentError> {
         let failed = |error: io::Error| unavailable(format!("the folder of the episode cannot be made: {error}"));
-        let folder = TempDir::with_prefix("healbench-").map_err(failed)?;
+        let folder = supervisor.folder().map_err(failed)?;
         if let Some(fixture) = fixture {
             let copied = copy_folder(fixture, folder.path());
             copied.map_err(|error| {

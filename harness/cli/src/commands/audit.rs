@@ -1,25 +1,25 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use healbench_audit::{
     AuditError, AuditReport, CallsFile, Change, Options, Server, changes, first_calls_file, junit, markdown,
     terminal as render_terminal,
 };
-use healbench_mcp::{Limits, McpSession};
+use healbench_mcp::{Limits, McpSession, Supervisor};
 use healbench_reports::render::json;
 use healbench_runner::copy_folder;
-use tempfile::TempDir;
 
 use super::outputs;
 use crate::args::{AuditArgs, AuditRenderer};
 use crate::error::{CliError, ExitStatus};
 use crate::output::write_atomically;
+use crate::signals::{status_of, supervise};
 use crate::terminal::Terminal;
 
 /// Audits a server.
 pub(crate) fn audit(args: &AuditArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+    let supervisor = supervise()?;
     let inputs = [&args.calls, &args.baseline].into_iter().flatten();
     outputs::check(&args.output, inputs.map(PathBuf::as_path))?;
     if let Some(path) = args.write_calls.as_deref().filter(|path| path.exists()) {
@@ -35,17 +35,14 @@ pub(crate) fn audit(args: &AuditArgs, terminal: &Terminal) -> Result<ExitStatus,
         }
         None => CallsFile::default(),
     };
-    let stop = Arc::new(AtomicBool::new(false));
-    let on_interrupt = Arc::clone(&stop);
-    ctrlc::set_handler(move || on_interrupt.store(true, Ordering::Relaxed))?;
     let options = Options {
         calls,
         tools: args.tool.clone(),
         allow_writes: args.allow_writes,
         call_timeout: Duration::from_secs(args.call_timeout.into()),
-        stop,
+        stop: Arc::clone(supervisor.stop()),
     };
-    let report = healbench_audit::audit(&options, &mut || start(args))?;
+    let report = healbench_audit::audit(&options, &mut || start(&supervisor, args))?;
     let changes = baseline.as_ref().map(|baseline| changes(baseline, &report));
     if let Some(path) = &args.write_calls {
         write_atomically(path, &first_calls_file(&report))?;
@@ -54,17 +51,17 @@ pub(crate) fn audit(args: &AuditArgs, terminal: &Terminal) -> Result<ExitStatus,
     outputs::write(&args.output, AuditRenderer::Terminal, terminal, |renderer, _| {
         render(&report, changes.as_deref(), renderer)
     })?;
-    Ok(status(args, &report, changes.as_deref()))
+    Ok(status_of(&supervisor, status(args, &report, changes.as_deref())))
 }
 
-fn start(args: &AuditArgs) -> Result<Server, AuditError> {
+fn start(supervisor: &Supervisor, args: &AuditArgs) -> Result<Server, AuditError> {
     let failed = |error: std::io::Error| AuditError::Folder(error.to_string());
-    let folder = TempDir::with_prefix("healbench-").map_err(failed)?;
+    let folder = supervisor.folder().map_err(failed)?;
     if let Some(fixture) = &args.fixture {
         copy_folder(fixture, folder.path())
             .map_err(|error| AuditError::Folder(format!("`{}`: {error}", fixture.display())))?;
     }
-    let session = McpSession::start(&args.server.endpoint(folder.path())?, &Limits::default())?;
+    let session = McpSession::start(supervisor, &args.server.endpoint(folder.path())?, &Limits::default())?;
     Ok(Server { session, folder })
 }
 

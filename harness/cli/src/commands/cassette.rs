@@ -2,18 +2,19 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use healbench_agents::llm::cassette::{Cassette, Entry, Key};
+use healbench_protocol::EnvironmentKind;
 use healbench_record::{CassetteMode, RunDir, RunStatus};
 use healbench_reports::render::{count, plain_text, pluralize, shell_quote};
-use healbench_runner::{Job, execute};
+use healbench_runner::{Job, execute, server_environments};
 
 use super::run::all_scored;
 use crate::args::{CassetteArgs, CassetteCommand};
 use crate::error::{CliError, ExitStatus};
 use crate::load::{ModelSource, run_spec_of};
 use crate::models::ModelClients;
+use crate::signals::supervise;
 use crate::terminal::Terminal;
 
 /// Lists, prints and prunes recordings.
@@ -88,7 +89,9 @@ fn show(dir: &Path, prefix: &str, terminal: &Terminal) -> Result<(), CliError> {
 
 /// Replays the runs and removes recordings that none of them used. If a run cannot be replayed, nothing is removed.
 fn prune(dir: &Path, runs: &[PathBuf], dry_run: bool, terminal: &Terminal) -> Result<(), CliError> {
+    let supervisor = supervise()?;
     let cassettes = CassetteMode::Replay(dir.to_owned());
+    let environments = server_environments(supervisor.clone());
     let mut unused: Option<BTreeSet<Key>> = None;
     let mut opened = None;
     for path in runs {
@@ -103,8 +106,8 @@ fn prune(dir: &Path, runs: &[PathBuf], dry_run: bool, terminal: &Terminal) -> Re
                 )));
         }
         let run_spec = run_spec_of(&run, manifest.plan)?;
-        let stop = Arc::new(AtomicBool::new(false));
-        let clients = ModelClients::new(&run_spec, Some(&cassettes), None, &stop)?;
+        let clients = ModelClients::new(&run_spec, Some(&cassettes), None, &supervisor)?;
+        let has_servers = run_spec.plan.environment.kind == EnvironmentKind::Mcp;
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let job = Job {
             plan: &run_spec.plan,
@@ -112,9 +115,12 @@ fn prune(dir: &Path, runs: &[PathBuf], dry_run: bool, terminal: &Terminal) -> Re
             episodes,
             pools: &clients.pools(&run_spec, threads),
             make_agent: &run_spec.make_agent(ModelSource::Clients(&clients, None)),
-            make_environment: None,
+            make_environment: has_servers.then_some(&environments),
         };
-        execute(&job, None, &stop, &mut |_| Ok::<(), CliError>(()))?;
+        execute(&job, None, supervisor.stop(), &mut |_| Ok::<(), CliError>(()))?;
+        if supervisor.is_stopped() {
+            return Err(CliError::new("interrupted; nothing was removed").status(ExitStatus::Interrupted));
+        }
         let Some(cassette) = &clients.cassette else { continue };
         let unused_here: BTreeSet<Key> = cassette.unused().into_iter().collect();
         unused = Some(match unused {

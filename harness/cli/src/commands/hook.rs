@@ -1,5 +1,13 @@
+use std::io;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use healbench_mcp::Supervisor;
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
 
 use healbench_protocol::{looks_like_secret, names_secret, secrets_in_url};
 
@@ -57,21 +65,55 @@ fn own_name_of(word: &str) -> &str {
     if word.contains('=') { "" } else { word.trim_end_matches(':') }
 }
 
-/// Runs the command of `--on-complete` with the run's directory in `HEALBENCH_RUN`. What it prints goes to stderr.
-pub(crate) fn on_complete(command: Option<&str>, run: &Path, terminal: &Terminal) -> Result<(), CliError> {
-    let Some(command) = command else { return Ok(()) };
+/// The time between two looks at the command.
+const WATCH: Duration = Duration::from_millis(20);
+/// The time that it has to end once it was asked to.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// Runs the command of `--on-complete` with the run's directory in `HEALBENCH_RUN`. What it prints goes to stderr. A signal ends it.
+pub(crate) fn on_complete(
+    command: Option<&str>,
+    run: &Path,
+    supervisor: &Supervisor,
+    terminal: &Terminal,
+) -> Result<ExitStatus, CliError> {
+    let Some(command) = command else { return Ok(ExitStatus::Success) };
     terminal.note(&format!("on complete: {command}"));
     let path = std::path::absolute(run).map_err(|source| CliError::read(run, &source))?;
-    let (shell, flag) = if cfg!(windows) { ("cmd", "/C") } else { ("sh", "-c") };
-    let mut child = Command::new(shell);
-    child.arg(flag).arg(command).env("HEALBENCH_RUN", &path).stdin(Stdio::null()).stdout(std::io::stderr());
-    let failed = |reason: String| {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", command]).env("HEALBENCH_RUN", &path).stdin(Stdio::null()).stdout(io::stderr());
+    let failed = |reason: String, status: ExitStatus| {
         CliError::new(format_args!("the run is complete, but the command of `--on-complete` failed: {reason}"))
             .help(format!("run it again with HEALBENCH_RUN={}", path.display()))
-            .status(ExitStatus::Incomplete)
+            .status(status)
     };
-    let status = child.status().map_err(|source| failed(source.to_string()))?;
-    if status.success() { Ok(()) } else { Err(failed(status.to_string())) }
+    let lost = |source: io::Error| failed(source.to_string(), ExitStatus::Incomplete);
+    // A group of its own, so that all of its processes are ended.
+    let mut child = shell.process_group(0).spawn().map_err(lost)?;
+    loop {
+        if supervisor.is_stopped() {
+            end(&mut child).map_err(lost)?;
+            return Err(failed("interrupted".to_owned(), ExitStatus::Interrupted));
+        }
+        match child.try_wait().map_err(lost)? {
+            Some(status) if status.success() => return Ok(ExitStatus::Success),
+            Some(status) => return Err(failed(status.to_string(), ExitStatus::Incomplete)),
+            None => thread::sleep(WATCH),
+        }
+    }
+}
+
+/// Asks the processes of a group to end, then kills them.
+fn end(first: &mut Child) -> io::Result<()> {
+    let group = Pid::from_raw(i32::try_from(first.id()).unwrap_or(i32::MAX));
+    let deadline = Instant::now() + GRACE;
+    // It may have ended already.
+    let _ = killpg(group, Signal::SIGTERM);
+    while first.try_wait()?.is_none() && Instant::now() < deadline {
+        thread::sleep(WATCH);
+    }
+    let _ = killpg(group, Signal::SIGKILL);
+    first.wait().map(drop)
 }
 
 #[cfg(test)]

@@ -1,6 +1,11 @@
+use std::fs;
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 
 use healbench_agents::llm::cassette::merge_cassettes;
+use healbench_mcp::Supervisor;
 use healbench_record::{
     CassetteMode, Episodes, RecordedTurnsReader, RecordedTurnsWriter, RunDir, RunDirError, RunManifest, RunStatus,
     ShardState, StoredScenario, format_numbers, merge_manifests, survey,
@@ -14,10 +19,13 @@ use super::report;
 use super::shards::find_shards;
 use crate::args::MergeArgs;
 use crate::error::{CliError, ExitStatus};
+use crate::signals::{LIMIT, exit, on_signal, supervisor};
 use crate::terminal::Terminal;
 
 /// Combines the shards of a run. The frames are equal to those of an unsharded run.
 pub(crate) fn merge(args: &MergeArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+    let unpublished: Unpublished = Arc::default();
+    let supervisor = supervise_merge(&unpublished)?;
     let mut found = find_shards(&args.runs)?;
     for shard in &mut found {
         // Everything that is merged was compared with its hash.
@@ -67,6 +75,7 @@ pub(crate) fn merge(args: &MergeArgs, terminal: &Terminal) -> Result<ExitStatus,
     // The run has its name once it is complete.
     let new = RunDir::create(&args.out, &mut manifest, &sources, lockfile.as_deref())?;
     let merged = new.run();
+    *unpublished.lock().unwrap_or_else(PoisonError::into_inner) = Some(merged.path().to_owned());
     let mut writer = FrameWriter::create(merged, &manifest.plan)?;
     let sources: Vec<(&RunDir, Episodes)> = runs.iter().map(|(run, shard)| (run, shard.episodes())).collect();
     writer.copy(&sources)?;
@@ -78,14 +87,38 @@ pub(crate) fn merge(args: &MergeArgs, terminal: &Terminal) -> Result<ExitStatus,
     manifest.episodes_done = manifest.episodes().len();
     merged.add_result_files(&mut manifest)?;
     merged.write_manifest(&manifest)?;
+    unpublished.lock().unwrap_or_else(PoisonError::into_inner).take();
     let (merged, _lock) = new.publish()?;
     report::print(&merged, &manifest, Detail::Summary, terminal)?;
     terminal.note(&format!("run: {}", shell_quote(&merged.path().display().to_string())));
-    on_complete(args.on_complete.as_deref(), merged.path(), terminal)?;
+    on_complete(args.on_complete.as_deref(), merged.path(), &supervisor, terminal)?;
     let Some(shards) = &manifest.shards else { return Ok(ExitStatus::Success) };
     let missing: Vec<u32> = (1..=shards.count()).filter(|number| !shards.numbers().contains(number)).collect();
     terminal.warn(&format!("partial: shards {} of {} are not in it", format_numbers(&missing), shards.count()));
     Ok(ExitStatus::Incomplete)
+}
+
+/// The directory that is being written under a temporary name.
+type Unpublished = Arc<Mutex<Option<PathBuf>>>;
+
+/// The number of times that the directory is removed: a file may be created in it meanwhile.
+const REMOVALS: usize = 3;
+
+/// Removes what is written when a signal ends the program. A second signal changes nothing.
+fn supervise_merge(unpublished: &Unpublished) -> Result<Supervisor, CliError> {
+    let supervisor = supervisor()?;
+    let (unpublished, processes) = (Arc::clone(unpublished), supervisor.downgrade());
+    let stop = Arc::clone(supervisor.stop());
+    on_signal(move || {
+        stop.store(true, Ordering::Release);
+        match &*unpublished.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(path) => _ = (0..REMOVALS).find(|_| fs::remove_dir_all(path).is_ok()),
+            // The command of `--on-complete` may have to be ended.
+            None => thread::sleep(LIMIT),
+        }
+        exit(&processes)
+    })?;
+    Ok(supervisor)
 }
 
 /// Copies the recorded turns of all shards in the order of the plan.

@@ -2,15 +2,15 @@ use std::fs;
 use std::path::Path;
 
 use healbench_engine::{valid_example, validate};
-use healbench_mcp::{Limits, McpSession};
+use healbench_mcp::{Limits, McpSession, Supervisor};
 use healbench_protocol::secrets_in_url;
 use healbench_reports::render::{plain_text, pluralize, shell_quote};
 use healbench_scenarios::{Syntax, load_stored};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use crate::args::{NewArgs, ServerArgs};
 use crate::error::{CliError, ExitStatus};
+use crate::signals::{status_of, supervise};
 use crate::terminal::Terminal;
 
 /// The name of the file with the tools of a server, beside its scenario.
@@ -26,8 +26,15 @@ pub(crate) fn new(args: &NewArgs, terminal: &Terminal) -> Result<ExitStatus, Cli
         )
         .help("give it without, and name the variable with a bearer token in `--token-env`"));
     }
-    let folder = TempDir::with_prefix("healbench-").map_err(|error| CliError::write(&std::env::temp_dir(), &error))?;
-    let session = McpSession::start(&args.server.endpoint(folder.path())?, &Limits::default())?;
+    let supervisor = supervise()?;
+    // The server ends before it returns.
+    write_files(args, &supervisor, terminal)?;
+    Ok(status_of(&supervisor, ExitStatus::Success))
+}
+
+fn write_files(args: &NewArgs, supervisor: &Supervisor, terminal: &Terminal) -> Result<(), CliError> {
+    let folder = supervisor.folder().map_err(|error| CliError::write(&std::env::temp_dir(), &error))?;
+    let session = McpSession::start(supervisor, &args.server.endpoint(folder.path())?, &Limits::default())?;
     let definitions: Vec<&Value> = session.tools().iter().map(|tool| &tool.definition).collect();
     if definitions.is_empty() {
         return Err(
@@ -38,7 +45,7 @@ pub(crate) fn new(args: &NewArgs, terminal: &Terminal) -> Result<ExitStatus, Cli
     if args.out.extension().is_some_and(|extension| extension == "json") {
         write(&args.out, &tools)?;
         terminal.note(&format!("{}: {}", pluralize(definitions.len() as u64, "tool"), args.out.display()));
-        return Ok(ExitStatus::Success);
+        return Ok(());
     }
     let tools_file = args.out.join(TOOLS_FILE);
     let scenario_file = args.out.join("first.yaml");
@@ -50,14 +57,14 @@ pub(crate) fn new(args: &NewArgs, terminal: &Terminal) -> Result<ExitStatus, Cli
     terminal.note(&format!("{count}: {}", tools_file.display()));
     if !writes_scenario {
         terminal.note(&format!("{} exists, and stays as it is", scenario_file.display()));
-        return Ok(ExitStatus::Success);
+        return Ok(());
     }
     let text = first_scenario(args, folder.path(), &session, &tools)?;
     write(&scenario_file, &text)?;
     let shown = shell_quote(&scenario_file.display().to_string());
     terminal
         .note(&format!("scenario: {shown}\nedit it, then: healbench run {shown} --agent scripted:typical --trials 3"));
-    Ok(ExitStatus::Success)
+    Ok(())
 }
 
 fn write(path: &Path, text: &str) -> Result<(), CliError> {

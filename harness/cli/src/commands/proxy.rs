@@ -2,8 +2,6 @@ use std::fs;
 use std::io::{self, BufReader, Write};
 use std::path::Path;
 use std::process;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use healbench_mcp::{ServerCommand, Variables};
 use healbench_protocol::{keep_variable, names_secret, private_file};
@@ -13,6 +11,7 @@ use crate::args::ProxyArgs;
 use crate::axis_values::parse_single_format;
 use crate::clock::since_1970;
 use crate::error::{CliError, ExitStatus};
+use crate::signals::{status_of, supervise};
 use crate::terminal::Terminal;
 
 /// Stands between a client and a server until one of them ends. Standard output belongs to the client, and standard error to the
@@ -38,10 +37,9 @@ pub(crate) fn proxy(args: &ProxyArgs, _: &Terminal) -> Result<ExitStatus, CliErr
     variables.filter(|(name, _)| names_secret(name)).for_each(|(name, value)| keep_variable(&name, &value));
     let command = ServerCommand::new(&args.command, &[]).ok_or_else(|| CliError::new("there is no command"))?;
     let command = ServerCommand { environment: Variables::Inherited, ..command };
-    let stop = Arc::new(AtomicBool::new(false));
-    let on_interrupt = Arc::clone(&stop);
-    ctrlc::set_handler(move || on_interrupt.store(true, Ordering::Release))?;
-    let end = run(&command, rules, Files { log, record }, BufReader::new(io::stdin()), io::stdout(), &stop)?;
+    let supervisor = supervise()?;
+    let input = BufReader::new(io::stdin());
+    let end = run(&supervisor, &command, rules, Files { log, record }, input, io::stdout())?;
     if let (Some(folder), Some(kind)) = (&args.record, end.record_error) {
         return Err(CliError::write(folder, &io::Error::from(kind)));
     }
@@ -49,7 +47,7 @@ pub(crate) fn proxy(args: &ProxyArgs, _: &Terminal) -> Result<ExitStatus, CliErr
         Some(status) if !end.was_ended && !status.success() => {
             Err(CliError::new(format_args!("the server ended ({status})")).status(ExitStatus::Incomplete))
         }
-        _ => Ok(ExitStatus::Success),
+        _ => Ok(status_of(&supervisor, ExitStatus::Success)),
     }
 }
 

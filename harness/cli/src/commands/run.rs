@@ -2,18 +2,20 @@ mod prepare;
 mod scratch;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use healbench_agents::llm::cassette::Key;
+use healbench_mcp::Supervisor;
 use healbench_protocol::{AgentKind, EnvironmentKind, Usage};
 use healbench_record::{
     ClosedRecordedTurns, EpisodeResult, RecordedTurnsWriter, RunDir, RunManifest, RunStatus, read_recorded_turns_of,
 };
 use healbench_reports::render::{Detail, count, plain_text, pluralize, shell_quote};
 use healbench_reports::{ClosedFrames, FrameWriter, for_each_episode, read_responses, rows_of_episodes};
-use healbench_runner::{Checkpoints, Job, Limits, RunEnd, RunEvent, StopReason, StopRule, execute};
+use healbench_runner::{
+    Checkpoints, Job, Limits, RunEnd, RunEvent, StopReason, StopRule, execute, server_environments,
+};
 
 use super::hook::on_complete;
 use super::report;
@@ -24,6 +26,7 @@ use crate::load::ModelSource;
 use crate::models::ModelClients;
 use crate::progress::{Beacon, ProgressState, RunProgress};
 use crate::run_spec::{AgentConfig, RunSpec};
+use crate::signals::{LIMIT, exit, supervise_with};
 use crate::terminal::Terminal;
 pub(super) use prepare::all_scored;
 pub(crate) use prepare::new_manifest;
@@ -33,24 +36,21 @@ use prepare::{MANIFEST_TIME, Prepared, PreparedRun, prepare};
 pub(crate) fn run(args: &RunArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     // Install the Ctrl-C handler before creating files.
     let resumable = Arc::new(OnceLock::new());
-    let stop = stop_on_interrupt(*terminal, &resumable)?;
-    let mut prepared = match prepare(args, &stop, terminal)? {
+    let supervisor = supervise_run(*terminal, &resumable)?;
+    let mut prepared = match prepare(args, &supervisor, terminal)? {
         Prepared::Ready(prepared) => *prepared,
         Prepared::Complete(run, manifest) => {
             terminal.note("the run is complete already");
             report::print(&run, &manifest, detail(args), terminal)?;
-            on_complete(args.on_complete.as_deref(), run.path(), terminal)?;
-            return Ok(ExitStatus::Success);
+            return on_complete(args.on_complete.as_deref(), run.path(), &supervisor, terminal);
         }
     };
-    // Servers and agent programs are ended by whoever started them, so a run with them ends in its own time.
-    let plan = &prepared.manifest.plan;
-    let has_processes = plan.environment.kind != EnvironmentKind::Simulator
-        || plan.agents.iter().any(|agent| agent.kind == AgentKind::Program);
-    if prepared.manifest.has_journal() && !has_processes {
-        let _ = resumable.set(resume_command(&prepared.run));
+    if prepared.manifest.has_journal() {
+        let has_llm = prepared.manifest.plan.agents.iter().any(|agent| agent.kind == AgentKind::Llm);
+        let limit = if has_llm { ANSWERS_LIMIT } else { SAVING_LIMIT };
+        let _ = resumable.set(Resumable { command: resume_command(&prepared.run), limit });
     }
-    let executed = execute_and_save(&mut prepared, args, &stop, terminal);
+    let executed = execute_and_save(&mut prepared, args, &supervisor, terminal);
     let end = executed.inspect_err(|_| {
         // Finished episodes are in the journal, whatever failed.
         if prepared.manifest.has_journal() {
@@ -70,17 +70,17 @@ pub(crate) fn run(args: &RunArgs, terminal: &Terminal) -> Result<ExitStatus, Cli
     // Print how to resume even if the report failed.
     let status = print_ending(run, manifest, end, terminal)?;
     printed?;
-    if status == ExitStatus::Success {
-        on_complete(args.on_complete.as_deref(), run.path(), terminal)?;
+    match status {
+        ExitStatus::Success => on_complete(args.on_complete.as_deref(), run.path(), &supervisor, terminal),
+        status => Ok(status),
     }
-    Ok(status)
 }
 
 /// Runs the missing episodes, and writes all files of the run.
 fn execute_and_save(
     prepared: &mut PreparedRun,
     args: &RunArgs,
-    stop: &AtomicBool,
+    supervisor: &Supervisor,
     terminal: &Terminal,
 ) -> Result<RunEnd<CliError>, CliError> {
     let PreparedRun { run, manifest, run_spec, clients, done, scratch, .. } = prepared;
@@ -113,15 +113,17 @@ fn execute_and_save(
     let beacon = scratch.as_ref().map(|scratch| Beacon::new(&scratch.destination, manifest.shards.clone()));
     let progress = RunProgress::start(terminal, run, state, beacon);
     let requests = checkpoints.as_ref().map(Checkpoints::request_log);
+    let environments = server_environments(supervisor.clone());
+    let has_servers = run_spec.plan.environment.kind == EnvironmentKind::Mcp;
     let job = Job {
         plan: &run_spec.plan,
         scenarios: &run_spec.scenarios,
         episodes: manifest.episodes().split_at(done.len()).1,
         pools: &clients.pools(run_spec, jobs(args)),
         make_agent: &run_spec.make_agent(ModelSource::Clients(clients, requests)),
-        make_environment: None,
+        make_environment: has_servers.then_some(&environments),
     };
-    let executed = execute(&job, checkpoints.as_mut(), stop, &mut |event| match event {
+    let executed = execute(&job, checkpoints.as_mut(), supervisor.stop(), &mut |event| match event {
         RunEvent::Finished(results) => {
             progress.add_finished(results);
             Ok(())
@@ -334,27 +336,32 @@ fn jobs(args: &RunArgs) -> usize {
     args.jobs.map_or_else(cores, usize::from)
 }
 
-/// The time after which an interrupted run ends, whatever it is doing. Containers are killed after 10 s, often sooner.
-const INTERRUPT_LIMIT: Duration = Duration::from_millis(4500);
+/// The time after which an interrupted run with models ends, which waits for answers that are paid for. Containers are killed after 10 s,
+/// often sooner.
+const ANSWERS_LIMIT: Duration = Duration::from_millis(4500);
 
-/// Returns a flag that the first Ctrl-C or SIGTERM sets. The second ends the program at once. If `resumable` has the
-/// command that resumes the run, so does a first one after [`INTERRUPT_LIMIT`]: all results are in the journal then, as
-/// after the end of a killed process.
-fn stop_on_interrupt(terminal: Terminal, resumable: &Arc<OnceLock<String>>) -> Result<Arc<AtomicBool>, CliError> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let (raised, resumable) = (Arc::clone(&stop), Arc::clone(resumable));
-    ctrlc::set_handler(move || {
-        if raised.swap(true, Ordering::Relaxed) {
-            std::process::exit(ExitStatus::Interrupted as i32);
+/// The time after which any other interrupted run with a journal ends.
+const SAVING_LIMIT: Duration = Duration::from_millis(1800);
+
+/// A run that may end whatever it is doing: all results are in the journal, as after the end of a killed process.
+struct Resumable {
+    /// The command that resumes it.
+    command: String,
+    /// The time after the first signal in which it should end by itself.
+    limit: Duration,
+}
+
+/// Returns the owner of the run's processes. The first signal stops the run and kills processes that are left after [`LIMIT`]; the second
+/// ends the program at once, and so does the first one after the limit of a resumable run.
+fn supervise_run(terminal: Terminal, resumable: &Arc<OnceLock<Resumable>>) -> Result<Supervisor, CliError> {
+    let resumable = Arc::clone(resumable);
+    supervise_with(move |processes| {
+        std::thread::sleep(LIMIT);
+        processes.kill_all();
+        if let Some(Resumable { command, limit }) = resumable.get() {
+            std::thread::sleep(limit.saturating_sub(LIMIT));
+            terminal.warn(&format!("continue with: {command}"));
+            exit(&processes)
         }
-        let resumable = Arc::clone(&resumable);
-        std::thread::spawn(move || {
-            std::thread::sleep(INTERRUPT_LIMIT);
-            if let Some(command) = resumable.get() {
-                terminal.warn(&format!("continue with: {command}"));
-                std::process::exit(ExitStatus::Interrupted as i32);
-            }
-        });
-    })?;
-    Ok(stop)
+    })
 }

@@ -4,17 +4,17 @@ mod cases;
 
 use std::io::{self, BufReader, Write};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use healbench_mcp::{Incoming, IncomingCall, Line, MAX_LINE, ToolServer, attach as relay, call_outcome, read_line};
-use healbench_protocol::{EnvironmentKind, SERVER_NAME, Seed, tool_definitions};
+use healbench_mcp::{
+    Incoming, IncomingCall, Line, MAX_LINE, Supervisor, ToolServer, attach as relay, call_outcome, read_line,
+};
+use healbench_protocol::{EnvironmentError, EnvironmentKind, SERVER_NAME, Seed, tool_definitions};
 use healbench_record::{Condition, Plan};
 use healbench_reports::render::{plain_text, pluralize};
-use healbench_runner::{Axes, ScenarioContext, build_plan};
+use healbench_runner::{Axes, EnvironmentFactory, ScenarioContext, build_plan, server_environments};
 use healbench_scenarios::Scenario;
 
 use self::cases::Case;
@@ -23,6 +23,7 @@ use crate::args::ServeArgs;
 use crate::conditions::labelled_conditions;
 use crate::error::{CliError, ExitStatus};
 use crate::load::reject_parts_of_the_simulator;
+use crate::signals::{on_signal, status_of, supervise};
 use crate::terminal::Terminal;
 
 /// The time between two looks at the flag that an interrupt sets.
@@ -41,6 +42,8 @@ pub(crate) fn serve(args: &ServeArgs, terminal: &Terminal) -> Result<ExitStatus,
 }
 
 fn attach(address: &Path) -> Result<ExitStatus, CliError> {
+    // Whatever it waits for, there is nothing to save.
+    on_signal(|| std::process::exit(ExitStatus::Interrupted as i32))?;
     relay(address, io::stdin(), io::stdout()).map_err(|source| {
         CliError::new(format_args!("cannot pass a session on to `{}`: {source}", address.display()))
             .help("the episode has ended, or was started on another machine")
@@ -53,29 +56,23 @@ fn attach(address: &Path) -> Result<ExitStatus, CliError> {
 fn serve_case(file: &Path, name: &str) -> Result<ExitStatus, CliError> {
     let case = Case::read(file, name)?;
     let server = ToolServer::new(SERVER_NAME, vec![case.tool.clone()]);
-    let stop = stop_flag()?;
-    answer_lines(&server, &stop, &mut |call| Ok(case.answer(call)))?;
-    Ok(ExitStatus::Success)
-}
-
-/// Returns a flag that an interrupt sets.
-fn stop_flag() -> Result<Arc<AtomicBool>, CliError> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let on_interrupt = Arc::clone(&stop);
-    ctrlc::set_handler(move || on_interrupt.store(true, Ordering::Release))?;
-    Ok(stop)
+    let supervisor = supervise()?;
+    answer_lines(&server, &supervisor, &mut |call| Ok(case.answer(call)))?;
+    Ok(status_of(&supervisor, ExitStatus::Success))
 }
 
 fn serve_scenario(path: &Path, args: &ServeArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+    let supervisor = supervise()?;
     let mut scenario = load_single_scenario(path, terminal)?;
     args.conditions.deltas.apply(&mut scenario.awareness, &scenario.id)?;
     let plan = plan(&scenario, args)?;
-    let context = ScenarioContext::new(&scenario, &plan, None)?;
+    let environments = server_environments(supervisor.clone());
+    let make_environment: Option<&EnvironmentFactory<'_>> = scenario.server.as_ref().map(|_| &environments as _);
+    let context = ScenarioContext::new(&scenario, &plan, make_environment)?;
     let mut session = context.open(0).map_err(no_reply)?;
     print_task(&scenario, &context, args.trial, terminal);
     let server = ToolServer::new(SERVER_NAME, tool_definitions(context.tools()));
-    let stop = stop_flag()?;
-    let calls = answer_lines(&server, &stop, &mut |incoming| {
+    let calls = answer_lines(&server, &supervisor, &mut |incoming| {
         let reply = session.call(&incoming.call).map_err(no_reply)?;
         Ok(incoming.answer(call_outcome(reply.call_result())))
     })?;
@@ -85,7 +82,8 @@ fn serve_scenario(path: &Path, args: &ServeArgs, terminal: &Terminal) -> Result<
         [] => terminal.note(&format!("{calls}; the task is done")),
         unmet => terminal.note(&format!("{calls}; the task is not done: {}", plain_text(&unmet.join("; ")))),
     }
-    Ok(ExitStatus::Success)
+    drop(session);
+    Ok(status_of(&supervisor, ExitStatus::Success))
 }
 
 /// Returns the plan of the only condition.
@@ -120,13 +118,13 @@ fn print_task(scenario: &Scenario, context: &ScenarioContext<'_>, trial: u32, te
 /// Answers the lines of standard input until it ends, and returns the number of calls.
 fn answer_lines(
     server: &ToolServer,
-    stop: &AtomicBool,
+    supervisor: &Supervisor,
     answer_call: &mut dyn FnMut(&IncomingCall) -> Result<Vec<u8>, CliError>,
 ) -> Result<u64, CliError> {
     let lines = read_lines();
     let mut output = io::stdout().lock();
     let mut calls = 0;
-    while !stop.load(Ordering::Acquire) {
+    while !supervisor.is_stopped() {
         let incoming = match lines.recv_timeout(WATCH) {
             Ok(Line::Bytes(line)) => server.receive(&line),
             Ok(Line::TooLong) => server.receive_too_long(),
@@ -166,6 +164,10 @@ fn read_lines() -> Receiver<Line> {
     receiver
 }
 
-fn no_reply(error: healbench_protocol::EnvironmentError) -> CliError {
-    CliError::new(error).status(ExitStatus::Incomplete)
+fn no_reply(error: EnvironmentError) -> CliError {
+    let status = match error {
+        EnvironmentError::Stopped => ExitStatus::Interrupted,
+        _ => ExitStatus::Incomplete,
+    };
+    CliError::new(error).status(status)
 }

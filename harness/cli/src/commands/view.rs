@@ -38,6 +38,7 @@ use self::waiting::{PATIENCE, WaitingReports};
 use crate::args::ViewArgs;
 use crate::error::{CliError, ExitStatus};
 use crate::limited;
+use crate::signals::on_signal;
 use crate::terminal::Terminal;
 
 /// The number of reports, comparisons and transcripts made at the same time; each may need much memory.
@@ -111,7 +112,7 @@ pub(crate) fn view(args: &ViewArgs, terminal: &Terminal) -> Result<ExitStatus, C
     let port = listener.local_addr().map_err(port_error)?.port();
     let interrupted = Arc::new(Notify::new());
     let on_interrupt = Arc::clone(&interrupted);
-    ctrlc::set_handler(move || on_interrupt.notify_one())?;
+    on_signal(move || on_interrupt.notify_one())?;
     let app = AppState::new(folder, PAGE_TIME, limited::program);
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     let runtime = builder.worker_threads(2).enable_all().build().map_err(CliError::network)?;

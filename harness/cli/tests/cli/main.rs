@@ -36,6 +36,8 @@ mod schemas;
 mod secrets;
 mod servers;
 mod shards;
+#[cfg(target_os = "linux")]
+mod signals;
 mod stored_run;
 mod templates;
 mod transcripts;

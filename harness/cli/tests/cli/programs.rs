@@ -93,18 +93,23 @@ fn with_key(sandbox: &Sandbox, args: &[&str]) -> Command {
     command
 }
 
-/// Waits until no process has the folder in its environment, and returns those that are left.
-fn processes_left(sandbox: &Sandbox) -> Vec<String> {
+/// Returns the command lines of the processes with the folder for temporary files in their environments.
+pub(crate) fn processes_of(sandbox: &Sandbox) -> Vec<String> {
     let folder = sandbox.path("t").display().to_string();
+    let of_ours = |entry: fs::DirEntry| {
+        let environment = fs::read(entry.path().join("environ")).ok()?;
+        let name = fs::read(entry.path().join("cmdline")).ok()?;
+        let is_ours = String::from_utf8_lossy(&environment).contains(&folder) && !name.is_empty();
+        is_ours.then(|| String::from_utf8_lossy(&name).replace('\0', " "))
+    };
+    fs::read_dir("/proc").unwrap().filter_map(|entry| of_ours(entry.ok()?)).collect()
+}
+
+/// Waits until no such process is left, and returns those that are.
+pub(crate) fn processes_left(sandbox: &Sandbox) -> Vec<String> {
     let started = Instant::now();
     loop {
-        let of_ours = |entry: fs::DirEntry| {
-            let environment = fs::read(entry.path().join("environ")).ok()?;
-            let name = fs::read(entry.path().join("cmdline")).ok()?;
-            let is_ours = String::from_utf8_lossy(&environment).contains(&folder) && !name.is_empty();
-            is_ours.then(|| String::from_utf8_lossy(&name).replace('\0', " "))
-        };
-        let left: Vec<String> = fs::read_dir("/proc").unwrap().filter_map(|entry| of_ours(entry.ok()?)).collect();
+        let left = processes_of(sandbox);
         if left.is_empty() || started.elapsed() > GENEROUS {
             return left;
         }

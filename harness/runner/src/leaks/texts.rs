@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::occurrences::scalars;
 use super::plain;
+use crate::episode::Unavailable;
 use crate::{Axes, ScenarioContext, ScenarioSetupError, build_plan};
 
 /// A text of the list of tools.
@@ -138,7 +139,8 @@ pub(super) fn error_texts<'c>(
         context.with_schedule(0, |schedule| schedule.script.steps.iter().map(|step| step.intended.clone()).collect());
     let texts = calls.map(|(step, call)| {
         let answers = plan.conditions.iter().zip(&context.engines).filter_map(|(condition, engine)| {
-            let mut session = context.environment.open().ok()?;
+            // No server is started: only what the engine answers is known of it.
+            let mut session = context.environment.open().unwrap_or_else(|error| Box::new(Unavailable(error)));
             let mut answer = |call| {
                 let mut faults = Faults::new(Vec::new().into());
                 // The simulator always replies.

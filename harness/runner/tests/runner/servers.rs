@@ -3,10 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
 use healbench_agents::scripted::{ScriptedAgent, shipped_profile};
+use healbench_mcp::Supervisor;
 use healbench_protocol::EnvironmentKind;
 use healbench_record::{Outcome, ResponseRecord};
+use healbench_runner::server_environments;
 use healbench_scenarios::{Scenario, load_file};
 
 use super::*;
@@ -81,13 +84,14 @@ fn run(scenario: Scenario, trials: u32) -> Vec<healbench_record::EpisodeResult> 
     let profile = shipped_profile("perfect").unwrap();
     let make_agent =
         agent_factory(move |_, start, script| Box::new(ScriptedAgent::new(&profile, start, script.unwrap())));
+    let environments = server_environments(Supervisor::new(test_server(), Arc::default()));
     let job = Job {
         plan: &plan,
         scenarios: &scenarios,
         episodes: (0..plan.len()).into(),
         pools: &[WorkerPool { costly: true, ..WorkerPool::of_all_agents(&plan, 2) }],
         make_agent: &make_agent,
-        make_environment: None,
+        make_environment: Some(&environments),
     };
     let mut results = Vec::new();
     let end = execute::<Infallible>(&job, None, &AtomicBool::new(false), &mut |event| {

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
+use healbench_mcp::Supervisor;
 use healbench_record::{
     CassetteMode, Episodes, FORMAT_VERSION, NewRunDir, RunDir, RunDirError, RunLock, RunManifest, RunStatus,
     StoredScenario, VerifiedFiles,
@@ -46,14 +45,14 @@ pub(super) enum Prepared {
 pub(super) const MANIFEST_TIME: &str = "%Y-%m-%dT%H:%M:%SZ";
 
 /// Prepares the run that the arguments describe.
-pub(super) fn prepare(args: &RunArgs, stop: &Arc<AtomicBool>, terminal: &Terminal) -> Result<Prepared, CliError> {
+pub(super) fn prepare(args: &RunArgs, supervisor: &Supervisor, terminal: &Terminal) -> Result<Prepared, CliError> {
     match &args.resume {
-        Some(path) => prepare_resumed(path, args, stop, terminal),
-        None => prepare_new(args, stop, terminal),
+        Some(path) => prepare_resumed(path, args, supervisor, terminal),
+        None => prepare_new(args, supervisor, terminal),
     }
 }
 
-fn prepare_new(args: &RunArgs, stop: &Arc<AtomicBool>, terminal: &Terminal) -> Result<Prepared, CliError> {
+fn prepare_new(args: &RunArgs, supervisor: &Supervisor, terminal: &Terminal) -> Result<Prepared, CliError> {
     let run_spec = build_run_spec(&args.axes, args.replay.is_some(), terminal)?;
     // A run may be resumed from another working directory, so the manifest stores absolute paths.
     let absolute = |dir: &Path| std::path::absolute(dir).map_err(|source| CliError::read(dir, &source));
@@ -71,7 +70,7 @@ fn prepare_new(args: &RunArgs, stop: &Arc<AtomicBool>, terminal: &Terminal) -> R
     }
     // Check all models before anything is written or spent.
     let shards = args.shard.as_ref();
-    let clients = ModelClients::connect(&run_spec, cassettes.as_ref(), args.budget, shards, stop, terminal)?;
+    let clients = ModelClients::connect(&run_spec, cassettes.as_ref(), args.budget, shards, supervisor, terminal)?;
     let mut manifest = RunManifest {
         shards: args.shard.clone(),
         cassettes: cassettes.filter(|_| has_models),
@@ -158,7 +157,7 @@ fn create_default(
 fn prepare_resumed(
     path: &Path,
     args: &RunArgs,
-    stop: &Arc<AtomicBool>,
+    supervisor: &Supervisor,
     terminal: &Terminal,
 ) -> Result<Prepared, CliError> {
     // Read the manifest again under the lock, since another process may have changed it.
@@ -184,7 +183,7 @@ fn prepare_resumed(
     };
     let run_spec = run_spec_of(&run, manifest.plan.clone())?;
     let (cassettes, shards) = (manifest.cassettes.as_ref(), manifest.shards.as_ref());
-    let clients = ModelClients::connect(&run_spec, cassettes, args.budget, shards, stop, terminal)?;
+    let clients = ModelClients::connect(&run_spec, cassettes, args.budget, shards, supervisor, terminal)?;
     let done = match manifest.status {
         RunStatus::Interrupted if has_frames && !manifest.has_journal() => manifest.completed_episodes(),
         // The frames are incomplete or missing. Running scripted episodes again costs nothing.
