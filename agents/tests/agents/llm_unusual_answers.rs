@@ -67,7 +67,7 @@ fn an_answer_is_handled_within_the_time_limit() {
     let started = Instant::now();
     let error = first_turn(|model| model.limits.timeout_s = 1, body).unwrap_err();
     assert!(error.to_string().contains("no complete answer within 1 s"), "{error}");
-    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(120), "{:?}", started.elapsed());
 }
 
 /// Returns an answer with one call.
