@@ -22,7 +22,7 @@ fn hostile() -> Vec<(String, &'static str)> {
         (format!("{doubling}{{{{ x|length }}}}"), memory),
         (doubling.replace("x ~ x", "[x, x]|join"), memory),
         (doubling.replace("x ~ x", "x|replace('x', 'xxxxxxxx')"), memory),
-        ("{{ (message * 3000000) ~ (message * 3000000) ~ (message * 3000000) }}".to_owned(), memory),
+        ("{{ ".to_owned() + &"(message * 1500000) ~ ".repeat(8) + "message }}", memory),
         ("{{ ([message] * 99999999)|list|length }}".to_owned(), memory),
         ("{% set x %}{% for i in range(9999) %}{{ 'x' * 999999 }}{% endfor %}{% endset %}".to_owned(), memory),
         ("{% for i in range(9999) %}{{ 'x' * 9999 }}{% endfor %}".to_owned(), "its text has more than 1 MiB"),
