@@ -91,12 +91,12 @@ fn a_server_has_the_tools_of_its_file() {
 
 #[test]
 fn a_server_may_run_already() {
-    let behind = "url: \"https://example.com/mcp?key=1\"\n  token_env: TOKEN";
+    let behind = "url: \"https://example.com/mcp?page=1\"\n  token_env: TOKEN";
     let text = SCENARIO.replace("command: [files, \"{dir}\"]", behind);
     let scenario = load_stored("x.yaml", &text, Syntax::Yaml, Some(TOOLS)).unwrap();
     let server = scenario.server.unwrap();
     let url =
-        ServerEndpoint::Url { url: "https://example.com/mcp?key=1".to_owned(), token_env: Some("TOKEN".to_owned()) };
+        ServerEndpoint::Url { url: "https://example.com/mcp?page=1".to_owned(), token_env: Some("TOKEN".to_owned()) };
     assert_eq!((server.name(), &server.endpoint), ("example.com/mcp", &url));
 }
 
@@ -114,7 +114,13 @@ fn what_a_server_does_not_have_is_reported() {
     let edits = [
         ("  command: [files, \"{dir}\"]\n", "", "exactly one of `command`, `url` is needed"),
         ("command: [files, \"{dir}\"]", "url: example.com", "this is not a URL of http or https"),
-        ("command: [files, \"{dir}\"]", "url: \"http://a:b@c/\"", "a URL in a file may not hold a password"),
+        ("command: [files, \"{dir}\"]", "url: \"http://a:b@c/\"", "a URL in a file may hold no password, key or token"),
+        (
+            "command: [files, \"{dir}\"]",
+            "url: \"http://a/?key=b\"",
+            "a URL in a file may hold no password, key or token",
+        ),
+        ("command: [files, \"{dir}\"]", "command: [files, sk-0123456789abcdef0123]", "a command in a file may hold no"),
         ("  tools_file", "  url: \"http://a/\"\n  tools_file", "exactly one of `command`, `url` is needed"),
         ("  tools_file", "  token_env: A\n  tools_file", "`token_env` is for `url`"),
         ("tools: [edit]", "tools: [edit, lost]", "unknown tool `lost`"),

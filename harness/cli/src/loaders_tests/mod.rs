@@ -4,6 +4,8 @@
 //! reads new ones for that long in each test, and prints how many there were, which of them took longest and the memory. A failure
 //! names the seed and a file with the input; `HEALBENCH_FUZZ_SEED` begins with another seed.
 
+#![allow(clippy::print_stderr, reason = "a long run says how far it came")]
+
 mod mutator;
 mod runs;
 mod texts;

@@ -1,5 +1,7 @@
 //! Templates of the user that ask for more memory, time or stack than there is: an error line, or an error in their place.
 
+#![allow(clippy::print_stderr, reason = "a long run says what it met")]
+
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::process::Stdio;
