@@ -174,7 +174,8 @@ struct Tool<'t> {
 /// The end of a call.
 enum Called {
     Answered(Box<Answer>),
-    Died,
+    /// With the reason, and the last words of the server.
+    Died(String),
 }
 
 impl Auditor<'_> {
@@ -327,7 +328,10 @@ impl Auditor<'_> {
         let mut answers: Vec<Answer> = Vec::new();
         for _ in 0..2 {
             match self.call(tool, arguments)? {
-                Called::Died => return Ok((BaseState::Died, answers)),
+                Called::Died(reason) => {
+                    self.findings.push(findings::of_tool("base-dies", tool, format!("{arguments}: {reason}")));
+                    return Ok((BaseState::Died, answers));
+                }
                 Called::Answered(answer) if answer.slow => return Ok((BaseState::Slow, answers)),
                 Called::Answered(answer) if answer.asked => return Ok((BaseState::Asks, answers)),
                 Called::Answered(answer) if answer.is_task => return Ok((BaseState::TaskOnly, answers)),
@@ -404,7 +408,7 @@ impl Auditor<'_> {
             return Ok(());
         }
         let answer = match self.call(name, &json!({}))? {
-            Called::Died => "ends the server".to_owned(),
+            Called::Died(reason) => format!("ends the server: {reason}"),
             Called::Answered(answer) => match answer.kind(None) {
                 AnswerKind::ProtocolError | AnswerKind::IsError => {
                     format!("is answered with {}: {}", answer.kind(None).name(), answer.text)
@@ -424,29 +428,28 @@ impl Auditor<'_> {
         if self.server.is_none() {
             self.server = Some((self.start)()?);
         }
-        let Some(server) = &mut self.server else { return Ok(Called::Died) };
+        let Some(server) = &mut self.server else { return Ok(Called::Died(String::new())) };
         let dir = server.folder.path().to_string_lossy().into_owned();
         let real = server.folder.path().canonicalize().unwrap_or_default().to_string_lossy().into_owned();
         let mut arguments = arguments.clone();
         replace_dir(&mut arguments, &dir);
-        match server.session.call(tool, &arguments, self.options.call_timeout) {
-            Ok(answer) => {
-                let hide_folder = |text: &str| {
-                    let mut text = text.to_owned();
-                    for (from, to) in [(&real, "{dir}"), (&dir, "{dir}")] {
-                        if !from.is_empty() {
-                            text = text.replace(from.as_str(), to);
-                        }
-                    }
-                    text
-                };
-                Ok(Called::Answered(Box::new(Answer::new(&answer, &hide_folder))))
+        let hide_folder = |text: &str| {
+            let mut text = text.to_owned();
+            for (from, to) in [(&real, "{dir}"), (&dir, "{dir}")] {
+                if !from.is_empty() {
+                    text = text.replace(from.as_str(), to);
+                }
             }
+            text
+        };
+        match server.session.call(tool, &arguments, self.options.call_timeout) {
+            Ok(answer) => Ok(Called::Answered(Box::new(Answer::new(&answer, &hide_folder)))),
             Err(McpError::Stopped) => Err(AuditError::Interrupted),
-            Err(_) => {
+            Err(error) => {
+                let reason = hide_folder(&error.to_string());
                 self.note_defects();
                 self.let_go();
-                Ok(Called::Died)
+                Ok(Called::Died(reason))
             }
         }
     }

@@ -60,7 +60,7 @@ fn is_accepted(probe: &Probe) -> bool {
 }
 
 /// All findings, in the order of outputs.
-pub const FINDINGS: [FindingEntry; 15] = [
+pub const FINDINGS: [FindingEntry; 16] = [
     probe_entry("accepts-wrong", Severity::Error, "a wrong call is accepted", |probe| {
         is_scored(probe) && is_accepted(probe)
     }),
@@ -71,6 +71,12 @@ pub const FINDINGS: [FindingEntry; 15] = [
         is_scored(probe) && probe.answer == AnswerKind::Slow
     }),
     probe_entry("dies", Severity::Error, "a wrong call ends the server", |probe| probe.answer == AnswerKind::Died),
+    FindingEntry {
+        id: "base-dies",
+        severity: Severity::Error,
+        sentence: "a call that should be right ends the server",
+        shows: Shows::Elsewhere,
+    },
     FindingEntry {
         id: "schema-broken",
         severity: Severity::Error,

@@ -202,6 +202,11 @@ fn servers_that_do_what_no_server_should_end_as_findings() {
     assert_eq!(state("hangs", &short).0, BaseState::Slow);
     assert_eq!(state("dies", &options()).0, BaseState::Died);
     assert_eq!(state("long", &options()).0, BaseState::Died);
+    // It says why, and what the server said last.
+    let found = audited("dies", &options()).findings;
+    let found = found.iter().find(|finding| finding.id == "base-dies").unwrap();
+    let example = &found.example;
+    assert!(example.contains("137") && example.contains("out of memory"), "{example}");
     assert_eq!(state("asks", &options()).0, BaseState::Asks);
     // A line that is not UTF-8 is no answer.
     assert_eq!(state("utf8", &short).0, BaseState::Slow);
