@@ -54,7 +54,7 @@ pub struct Server {
 pub enum AuditError {
     /// The server cannot be started, or started again.
     #[error(transparent)]
-    Server(#[from] McpError),
+    Server(McpError),
     /// The folder of a server cannot be made.
     #[error("the folder of the server cannot be made: {0}")]
     Folder(String),
@@ -72,6 +72,12 @@ pub enum AuditError {
         /// The tool of the server with the nearest name.
         suggestion: Option<String>,
     },
+}
+
+impl From<McpError> for AuditError {
+    fn from(error: McpError) -> AuditError {
+        if matches!(error, McpError::Stopped) { AuditError::Interrupted } else { AuditError::Server(error) }
+    }
 }
 
 /// Audits a server. `start` starts it anew, in a fresh folder: at the beginning, after it has ended, and for each tool if
@@ -444,7 +450,7 @@ impl Auditor<'_> {
         };
         match server.session.call(tool, &arguments, self.options.call_timeout) {
             Ok(answer) => Ok(Called::Answered(Box::new(Answer::new(&answer, &hide_folder)))),
-            Err(McpError::Stopped) => Err(AuditError::Interrupted),
+            Err(error @ McpError::Stopped) => Err(error.into()),
             Err(error) => {
                 let reason = hide_folder(&error.to_string());
                 self.note_defects();

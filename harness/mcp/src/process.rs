@@ -224,6 +224,16 @@ impl Process {
         }
     }
 
+    /// Waits like [`Process::wait_until`], unless nobody waits for processes any more.
+    fn wait(&mut self, deadline: Instant) -> Option<ExitStatus> {
+        loop {
+            let status = self.wait_until(deadline.min(Instant::now() + WATCH));
+            if status.is_some() || self.supervisor.is_stopped() || Instant::now() >= deadline {
+                return status;
+            }
+        }
+    }
+
     /// Ends all processes, and returns the exit status if the program itself had ended before.
     pub(crate) fn own_end(&mut self) -> Option<ExitStatus> {
         signal(&self.holder, hold::END);
@@ -261,14 +271,7 @@ impl Process {
     /// Ends the program and all processes that it left: its input is closed, then they are asked to end, then killed.
     pub fn end(&mut self) {
         self.close_input();
-        let patience = Instant::now() + GRACE;
-        // Who was told to stop does not wait for that long.
-        while !self.supervisor.is_stopped() && self.wait_until(patience.min(Instant::now() + WATCH)).is_none() {
-            if Instant::now() >= patience {
-                break;
-            }
-        }
-        if self.wait_until(Instant::now()).is_none() {
+        if self.wait(Instant::now() + GRACE).is_none() {
             signal(&self.holder, hold::END);
             self.wait_until(Instant::now() + hold::END_TIME);
         }
@@ -331,14 +334,10 @@ pub fn run_program(
     timeout: Duration,
 ) -> Result<ProgramEnd, McpError> {
     let (mut process, _) = Process::start(supervisor, command, &Streams::Closed)?;
-    let deadline = Instant::now() + timeout;
-    let status = loop {
-        process.check_stop()?;
-        let status = process.wait_until(deadline.min(Instant::now() + WATCH));
-        if status.is_some() || Instant::now() >= deadline {
-            break status;
-        }
-    };
+    let status = process.wait(Instant::now() + timeout);
+    process.check_stop()?;
+    // It may have ended, and left a process that has not.
+    let status = status.or_else(|| process.own_end());
     process.end();
     Ok(ProgramEnd { status, last_words: process.last_words() })
 }

@@ -28,6 +28,13 @@ pub(crate) const LOOK: Duration = Duration::from_millis(5);
 #[derive(Clone)]
 pub struct Supervisor(Arc<Shared>);
 
+impl Drop for Supervisor {
+    fn drop(&mut self) {
+        // The program does not end while another thread deletes the folders.
+        drop(lock(&self.0.folder));
+    }
+}
+
 /// A [`Supervisor`] if there is still one.
 #[derive(Clone)]
 pub struct WeakSupervisor(Weak<Shared>);
@@ -93,6 +100,7 @@ impl Supervisor {
 
     /// Kills all processes and deletes all folders. Nothing can be started any more.
     pub fn kill_all(&self) {
+        let mut folder = lock(&self.0.folder);
         let holders = lock(&self.0.holders).take().unwrap_or_default();
         for holder in holders.values() {
             signal(holder, hold::KILL);
@@ -101,7 +109,7 @@ impl Supervisor {
         while holders.values().any(is_running) && Instant::now() < deadline {
             thread::sleep(LOOK);
         }
-        *lock(&self.0.folder) = None;
+        *folder = None;
     }
 
     /// Starts the process that holds a program. `set_up` sets what the program gets from it: streams, variables, working directory.

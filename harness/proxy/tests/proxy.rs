@@ -330,6 +330,23 @@ fn the_end_of_one_side_is_the_end_of_the_other() {
     let start = Instant::now();
     assert!(client.end().0.was_ended && start.elapsed() < Duration::from_secs(20));
 
+    // The client ends, and its call is answered all the same.
+    let mut client = Client::start("late", rules());
+    client
+        .send(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"late"}}}"#);
+    client.input = None;
+    assert_eq!(text(&client.read()), "late");
+    assert!(client.proxy.join().unwrap().unwrap().was_ended);
+
+    // The client does not read.
+    let mut client = Client::start("many", rules());
+    for _ in 0..20 {
+        client.send(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#);
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    client.stop.store(true, Ordering::Release);
+    assert!(client.proxy.join().unwrap().unwrap().was_ended);
+
     // A server that does not read, and one that goes on without an input.
     for mode in ["deaf", "child"] {
         let mut client = Client::start(mode, rules());
