@@ -55,7 +55,7 @@ const UNKNOWN: i32 = 255;
 /// same signal ends this process, which is SIGTERM if the program was told to end.
 ///
 /// The arguments are the id of the process that waits for it, the folder of that process's temporary files, which may be empty,
-/// a name of a [`Lifetime`], the program, and its arguments.
+/// `first` or `all` (whose end is waited for), the program, and its arguments.
 ///
 /// # Errors
 /// Those of the start. The program does not run then.
