@@ -156,10 +156,12 @@ mod tests {
         let every: String =
             ('\0'..=char::MAX).filter(|c| u32::from(*c) < 0x3000 || u32::from(*c) % 0x80 > 0x7c).collect();
         for text in [every.as_str(), "\u{fffe}", "\u{feff}a", "a: b # c", "{dir}"] {
-            let value = json!({text: [text, 1, null]});
-            let file = format!("tools:\n  {}:\n    right: {}\n", yaml_text(&json!(text)), yaml_text(&value));
+            // YAML has no keys of over 1,024 characters.
+            let name = if text.len() < 100 { text } else { "every" };
+            let value = json!({name: [text, 1, null]});
+            let file = format!("tools:\n  {}:\n    right: {}\n", yaml_text(&json!(name)), yaml_text(&value));
             let read = CallsFile::parse(&file).unwrap();
-            assert_eq!(Value::from(read.tools[text].right.clone().unwrap()), value);
+            assert_eq!(Value::from(read.tools[name].right.clone().unwrap()), value);
         }
     }
 }
