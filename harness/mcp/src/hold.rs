@@ -158,7 +158,7 @@ impl Lifetime {
     }
 }
 
-/// What a thread of [`hold`] says.
+/// A message of a thread of [`hold`].
 enum Event {
     /// The program ended; its status may be unknown.
     Ended(Option<WaitStatus>),

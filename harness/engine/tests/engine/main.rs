@@ -33,7 +33,7 @@ use healbench_engine::{Engine, GuardedReply, World, WorldBase};
 use healbench_protocol::{ErrorFormat, Guardrails, Object, ToolCall};
 use serde_json::{Value, json};
 
-/// What is unbounded takes longer on any machine, and what is bounded on none.
+/// Unbounded work takes longer on any machine, and bounded work on none.
 const FOR_EVER: Duration = Duration::from_secs(120);
 
 /// Creates an action with this schema and handler, and defaults otherwise.
