@@ -99,16 +99,9 @@ pub fn proxy(
         from_server.read_server(BufReader::new(stdout));
         drop(reading);
     });
-    shared.wait_for_end(&mut process, supervisor, &read);
-    // The client learns the end from the end of its input.
-    if let Ok(mut output) = shared.output.try_lock() {
-        *output = Box::new(io::sink());
-    }
+    let (counts, record_error) = shared.wait_for_end(&mut process, supervisor, &read);
     let status = process.wait_until(Instant::now());
-    let counts = shared.state().counts;
-    shared.state().log.write(&Entry::End { counts: &counts });
     let was_ended = supervisor.is_stopped() || shared.client_ended.load(Ordering::Acquire);
-    let record_error = lock(&shared.recorder).take().and_then(|recorder| recorder.finish(&counts));
     Ok(End { status, was_ended, counts, record_error })
 }
 
@@ -465,9 +458,14 @@ impl Shared {
         }
     }
 
-    /// Waits until the server has ended and its last lines were passed on, and ends it if there is no use in waiting. `read` is
-    /// disconnected once its output has ended.
-    fn wait_for_end(&self, process: &mut Process, supervisor: &Supervisor, read: &Receiver<()>) {
+    /// Waits until the server has ended and its last lines were passed on, ends it if there is no use in waiting, and returns what
+    /// [`Shared::finish`] does. `read` is disconnected once its output has ended.
+    fn wait_for_end(
+        &self,
+        process: &mut Process,
+        supervisor: &Supervisor,
+        read: &Receiver<()>,
+    ) -> (Counts, Option<io::ErrorKind>) {
         let mut since: Option<Instant> = None;
         let mut is_useful = || {
             let is_over = self.is_over.load(Ordering::Acquire) || supervisor.is_stopped();
@@ -477,6 +475,8 @@ impl Shared {
         };
         let wait = |time| !matches!(read.recv_timeout(time), Err(RecvTimeoutError::Disconnected));
         while process.wait_until(Instant::now()).is_none() && is_useful() && wait(WATCH) {}
+        // This process may be killed before the server has ended, and nobody waits for the last lines.
+        let finished = supervisor.is_stopped().then(|| self.finish());
         // The lock may be held by a line that the server does not read.
         if let Ok(mut server) = self.server.try_lock() {
             *server = None;
@@ -484,8 +484,26 @@ impl Shared {
         process.end();
         // Its output has an end now, and only the client can be slow.
         while is_useful() && wait(WATCH) {}
-        wait(LAST_LINES);
+        if finished.is_none() {
+            wait(LAST_LINES);
+        }
+        finished.unwrap_or_else(|| self.finish())
+    }
+
+    /// Ends the client's input, the log and the rows, and returns what was done, and the reason why rows are missing. Nothing is passed or
+    /// written after it.
+    fn finish(&self) -> (Counts, Option<io::ErrorKind>) {
         self.is_over.store(true, Ordering::Release);
+        // The client may not read a line that is being written.
+        if let Ok(mut output) = self.output.try_lock() {
+            *output = Box::new(io::sink());
+        }
+        let mut state = self.state();
+        let counts = state.counts;
+        state.log.write(&Entry::End { counts: &counts });
+        state.log = Log(None);
+        drop(state);
+        (counts, lock(&self.recorder).take().and_then(|recorder| recorder.finish(&counts)))
     }
 }
 

@@ -361,6 +361,19 @@ fn the_end_of_one_side_is_the_end_of_the_other() {
         filled.join().unwrap();
     }
 
+    // The log of a stopped session ends before a server that does not want to end.
+    let mut client = Client::start("stays", rules());
+    client.send(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#);
+    client.line();
+    while client.log.lines().is_empty() {
+        client.stop.store(true, Ordering::Release);
+        std::thread::yield_now();
+    }
+    std::thread::sleep(Duration::from_millis(100));
+    assert!(!client.proxy.is_finished() && client.log.lines()[0]["what"] == "end");
+    client.proxy.join().unwrap().unwrap();
+    assert_eq!(client.log.lines().len(), 1);
+
     let words = ["no-such-program".to_owned()];
     let command = ServerCommand::new(&words, &[]).unwrap();
     let supervisor = Supervisor::new(test_server(), Arc::default());
