@@ -16,7 +16,7 @@ use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use axum::Router;
 use axum::extract::{Path, Query, State};
@@ -36,6 +36,7 @@ pub(crate) use self::page::page;
 use self::response::{ErrorPage, Extract, JSON, PageResponse, RenderedPage};
 use self::waiting::{PATIENCE, WaitingReports};
 use crate::args::ViewArgs;
+use crate::clock::has_http_date;
 use crate::error::{CliError, ExitStatus};
 use crate::limited;
 use crate::signals::on_signal;
@@ -103,6 +104,10 @@ impl AppState {
 /// Serves the runs of a folder until Ctrl-C.
 pub(crate) fn view(args: &ViewArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     let folder = RunFolder::open(&args.folder)?;
+    if !has_http_date(SystemTime::now()) {
+        return Err(CliError::new("this machine's clock is before 1970 or after 9999, which no HTTP answer can say")
+            .help("set the clock, or write a page with `healbench report RUN --html FILE`"));
+    }
     let port_error = |source: io::Error| {
         CliError::new(format_args!("cannot listen on port {}: {source}", args.port))
             .help("choose another `--port`, or omit it to use any free port")
