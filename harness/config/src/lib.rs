@@ -10,6 +10,7 @@ use std::fmt::Display;
 use healbench_protocol::looks_like_secret;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+use toml_parser::lexer::TokenKind;
 
 pub use names::{hint, is_name, list, printable, quote};
 pub use table::{Table, Value};
@@ -44,6 +45,10 @@ impl<'t> Document<'t> {
     /// Returns an error for a text that is not TOML, and for the first key or value that looks like a secret.
     pub fn parse(file: &'t str, text: &'t str) -> Result<Document<'t>, ConfigError> {
         let source = Source { file, text };
+        if let Some(offset) = nested_too_deep(text) {
+            let problem = format_args!("arrays and inline tables are nested more than {MAX_NESTING} deep");
+            return Err(source.error(offset, problem, "close them, or write tables of their own"));
+        }
         let root = DeTable::parse(text).map_err(|error| {
             let message = error.message().replace('\n', " ");
             source.error(error.span().map_or(0, |span| span.start), message, "the file has to be valid TOML")
@@ -67,6 +72,32 @@ impl<'t> Document<'t> {
 }
 
 /// Collects the positions of keys and values that look like secrets, each with the key that contains it.
+/// The deepest nesting of arrays and inline tables, which is that of the parser.
+const MAX_NESTING: usize = 80;
+
+/// Returns the offset of the first bracket that is nested too deep. The parser has no limit where it reads on after an error, and would
+/// exhaust the stack.
+pub fn nested_too_deep(text: &str) -> Option<usize> {
+    let mut open = Vec::new();
+    for token in toml_parser::Source::new(text).lex() {
+        let opening = match token.kind() {
+            TokenKind::LeftSquareBracket | TokenKind::LeftCurlyBracket if open.len() == MAX_NESTING => {
+                return Some(token.span().start());
+            }
+            kind @ (TokenKind::LeftSquareBracket | TokenKind::LeftCurlyBracket) => {
+                open.push(kind);
+                continue;
+            }
+            TokenKind::RightSquareBracket => TokenKind::LeftSquareBracket,
+            TokenKind::RightCurlyBracket => TokenKind::LeftCurlyBracket,
+            _ => continue,
+        };
+        // The parser may read on over a bracket that closes nothing.
+        open.pop_if(|last| *last == opening);
+    }
+    None
+}
+
 fn find_secrets(path: &str, table: &DeTable<'_>, found: &mut Vec<(usize, String)>) {
     for (key, value) in table {
         if looks_like_secret(key.get_ref()) {
@@ -110,5 +141,24 @@ impl Source<'_> {
         let before = self.text.get(..offset).unwrap_or(self.text);
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         (1 + before.matches('\n').count(), 1 + before[line_start..].chars().count())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_nested_too_deep_is_an_error() {
+        let deep = "arrays and inline tables are nested more than 80 deep";
+        for part in ["a = {b = c = {d = 4}\n", "a = [{", "a = {] ", "a = [ } ", "x = {\"X\" = y = {\n"] {
+            let error = Document::parse("f", &part.repeat(70_000)).unwrap_err();
+            assert_eq!(error.message, deep, "{part}");
+        }
+        let nested = |depth: usize| format!("a = {}{}\n# [[[\nb = \"{{{{\"", "[".repeat(depth), "]".repeat(depth));
+        assert!(Document::parse("f", &nested(80)).is_ok());
+        assert_eq!(Document::parse("f", &nested(81)).unwrap_err().to_string(), format!("f:1:85: {deep}"));
+        let tables: String = (0..200).map(|index| format!("[[t]]\na = {{b = [{index}]}}\n")).collect();
+        assert!(Document::parse("f", &tables).is_ok());
     }
 }

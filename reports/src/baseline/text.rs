@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use healbench_config::nested_too_deep;
 use healbench_protocol::{AgentId, AgentKind, EnvironmentKind, Guardrails, Opening, ToolsMode, fingerprint};
 use healbench_record::{Outcome, RunTimes};
 use serde::Deserialize;
@@ -136,6 +137,9 @@ impl Baseline {
         let (first, body) = text.split_once('\n').ok_or(BaselineError::NotABaseline)?;
         let expected = first.strip_prefix(FIRST_LINE_PREFIX).ok_or(BaselineError::NotABaseline)?;
         let shape = |error: toml::de::Error| BaselineError::Shape(error.message().to_owned());
+        if nested_too_deep(body).is_some() {
+            return Err(BaselineError::Shape("it is nested too deep".to_owned()));
+        }
         // The version is read first because another version may hash the text differently.
         if let Ok(Version { version }) = toml::from_str(body)
             && version != i64::from(BASELINE_VERSION)
