@@ -205,9 +205,9 @@ impl Shared {
                 self.to_server(&part.bytes);
             }
         }
-        // The end of its input tells the server that the client has ended.
-        *lock(&self.server) = None;
         self.client_ended.store(true, Ordering::Release);
+        // The end of its input tells the server, which may end at once.
+        *lock(&self.server) = None;
     }
 
     /// Looks at a line of the client, and returns the answer to a call that does not reach the server.
