@@ -71,12 +71,11 @@ impl<'t> Document<'t> {
     }
 }
 
-/// Collects the positions of keys and values that look like secrets, each with the key that contains it.
-/// The deepest nesting of arrays and inline tables, which is that of the parser.
+/// The deepest nesting of arrays and inline tables: the limit that the parser has for valid files.
 const MAX_NESTING: usize = 80;
 
-/// Returns the offset of the first bracket that is nested too deep. The parser has no limit where it reads on after an error, and would
-/// exhaust the stack.
+/// Returns the byte offset of the first bracket that is nested too deep. The parser applies no limit while it recovers from an error,
+/// and would exhaust the stack.
 pub fn nested_too_deep(text: &str) -> Option<usize> {
     let mut open = Vec::new();
     for token in toml_parser::Source::new(text).lex() {
@@ -98,6 +97,7 @@ pub fn nested_too_deep(text: &str) -> Option<usize> {
     None
 }
 
+/// Collects the positions of keys and values that look like secrets, each with the key that contains it.
 fn find_secrets(path: &str, table: &DeTable<'_>, found: &mut Vec<(usize, String)>) {
     for (key, value) in table {
         if looks_like_secret(key.get_ref()) {

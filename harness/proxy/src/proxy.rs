@@ -490,8 +490,8 @@ impl Shared {
         finished.unwrap_or_else(|| self.finish())
     }
 
-    /// Ends the client's input, the log and the rows, and returns what was done, and the reason why rows are missing. Nothing is passed or
-    /// written after it.
+    /// Ends the client's input, the log and the rows, and returns what was done, and the reason why rows are missing. Log and
+    /// rows have nothing after it.
     fn finish(&self) -> (Counts, Option<io::ErrorKind>) {
         self.is_over.store(true, Ordering::Release);
         // The client may not read a line that is being written.
