@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use healbench_agents::llm::{
     Connections, Endpoint, LlmAgentFactory, Model, ModelBackend, Network, PriceTable, parse_model_tables, resolve_model,
 };
-use healbench_protocol::{Agent, AgentKind, EpisodeStart, ErrorFormat, Guardrails, Opening, Script, Seed};
+use healbench_protocol::{Agent, AgentKind, Condition, EpisodeStart, ErrorFormat, Guardrails, Opening, Script, Seed};
 use healbench_runner::{Axes, Job, RunEvent, WorkerPool, build_plan, execute};
 use healbench_scenarios::load_suite;
 
@@ -51,8 +51,7 @@ fn run_model(trials: u32, latency: Duration) -> (u64, Duration) {
     let scenarios = load_suite(&[folder.join("../scenarios/suites/quickstart/wrong-enum.yaml")]).unwrap();
     let axes = Axes {
         agents: vec![model.spec("model:bench", Opening::Seeded, AgentKind::Llm)],
-        guardrails: vec![Guardrails::ALL],
-        formats: vec![ErrorFormat::FusionXml],
+        conditions: Condition::of_parts(&[Guardrails::ALL], &[ErrorFormat::FusionXml]),
         trials,
         seed: Seed(1),
     };

@@ -32,7 +32,7 @@ pub struct Baseline {
     /// The environment: `simulator`, or `mcp` and the name of the server.
     pub environment: String,
     /// The lockfile that contracts were compared with and the changes shown, as in
-    /// [`Condition::contracts_label`](healbench_record::Condition::contracts_label); `None` for those of the scenarios.
+    /// [`Plan::contracts_label`](healbench_record::Plan::contracts_label); `None` for those of the scenarios.
     pub contracts: Option<String>,
     /// Date and fingerprint of the price table; `None` in a run without models.
     pub prices: Option<String>,

@@ -7,13 +7,13 @@ mod interaction;
 mod matrix;
 mod pairs;
 
-use healbench_protocol::{AgentKind, AxisError, ErrorFormat, Guardrails};
+use healbench_protocol::{AgentKind, AxisError};
 use healbench_record::{Outcome, RunDir, RunManifest};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::condition::ShownCondition;
 use crate::metric::Metric;
-use crate::rate::by_name;
 use crate::report_error::ReportError;
 use crate::statistics::{Interval, ThisSuite};
 pub use conclusion::{Change, Conclusion};
@@ -73,15 +73,9 @@ pub struct CellComparison {
     /// The kind of agent in the candidate.
     #[schemars(with = "crate::schema::AgentKindSchema")]
     pub kind: AgentKind,
-    /// The name of the condition.
-    pub condition: String,
-    /// The guardrails in force.
-    #[schemars(with = "crate::schema::GuardrailsSchema")]
-    pub guardrails: Guardrails,
-    /// The error format; in JSON, its name.
-    #[serde(serialize_with = "by_name")]
-    #[schemars(with = "String")]
-    pub format: ErrorFormat,
+    /// The condition.
+    #[serde(flatten)]
+    pub condition: ShownCondition,
     /// Pairs of which both episodes were scored.
     pub pairs: u64,
     /// Pairs whose episodes differ in any metric.
@@ -130,15 +124,9 @@ pub struct Flip {
     pub scenario: String,
     /// The heading of the agent's rows.
     pub title: String,
-    /// The name of the condition.
-    pub condition: String,
-    /// The guardrails in force.
-    #[schemars(with = "crate::schema::GuardrailsSchema")]
-    pub guardrails: Guardrails,
-    /// The error format; in JSON, its name.
-    #[serde(serialize_with = "by_name")]
-    #[schemars(with = "String")]
-    pub format: ErrorFormat,
+    /// The condition.
+    #[serde(flatten)]
+    pub condition: ShownCondition,
     /// The trial.
     pub trial: u32,
     /// The outcome of the base's episode.

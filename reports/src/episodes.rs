@@ -45,9 +45,9 @@ impl AxisNames {
     fn of(plan: &Plan) -> AxisNames {
         AxisNames {
             agents: plan.agents.iter().map(ToString::to_string).collect(),
-            guardrails: plan.conditions.iter().map(|condition| condition.guardrails.to_string()).collect(),
-            formats: plan.conditions.iter().map(|condition| condition.format.to_string()).collect(),
-            conditions: plan.conditions.iter().map(|condition| condition.name.clone()).collect(),
+            guardrails: plan.conditions.iter().map(|condition| condition.guardrails().to_string()).collect(),
+            formats: plan.conditions.iter().map(|condition| condition.format().to_string()).collect(),
+            conditions: plan.conditions.iter().map(|condition| condition.label()).collect(),
         }
     }
 

@@ -145,7 +145,7 @@ pub(crate) fn check_names(plan: &Plan) -> Result<(), FrameError> {
         None => agent.to_string(),
     };
     let agents = plan.agents.iter().map(named).collect();
-    let conditions = plan.conditions.iter().map(|condition| condition.name.clone()).collect();
+    let conditions = plan.conditions.iter().map(|condition| condition.label()).collect();
     let scenarios = plan.scenarios.iter().map(|scenario| scenario.id.clone()).collect();
     for (axis, mut names) in
         [("agent", agents), ("condition", conditions), ("scenario", scenarios)] as [(_, Vec<String>); 3]

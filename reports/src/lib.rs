@@ -5,6 +5,7 @@
 mod baseline;
 pub mod columns;
 mod comparison;
+mod condition;
 mod episode_index;
 mod episodes;
 mod frames;
@@ -29,6 +30,7 @@ pub use comparison::{
     Axis, CellComparison, Change, Comparison, ComparisonError, Conclusion, Flip, Interaction, Matrix, MatrixCell,
     MatrixColumn, MetricDifference, PairingFailure, RowConclusion, Side, Unpaired, compare, matrix,
 };
+pub use condition::ShownCondition;
 pub use episode_index::{EpisodeFilter, EpisodeIndex, EpisodeSet, FAILURE, FilteredEpisodes, IndexedEpisode};
 pub use episodes::for_each_episode;
 pub use frames::{

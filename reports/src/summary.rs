@@ -20,6 +20,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::comparison::Matrix;
+use crate::condition::ShownCondition;
 use crate::metric::{RowMetric, RowMetrics};
 use crate::rate::{Rate, by_name};
 use crate::statistics::{FixedWithin, Interval, Median, ThisSuite};
@@ -163,15 +164,9 @@ impl AgentReport {
 /// One agent under one condition.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ReportRow {
-    /// The name of the condition.
-    pub condition: String,
-    /// The guardrails in force.
-    #[schemars(with = "crate::schema::GuardrailsSchema")]
-    pub guardrails: Guardrails,
-    /// The error format; in JSON, its name.
-    #[serde(serialize_with = "by_name")]
-    #[schemars(with = "String")]
-    pub format: ErrorFormat,
+    /// The condition.
+    #[serde(flatten)]
+    pub condition: ShownCondition,
     /// Episodes in the frames.
     pub episodes: u64,
     /// Scored episodes.

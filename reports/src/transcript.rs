@@ -4,14 +4,13 @@
 
 mod difference;
 
-use healbench_protocol::{ErrorFormat, Guardrails};
 use healbench_record::{CallRecord, Outcome};
 use serde::Serialize;
 use serde_json::Value;
 
 pub use difference::{ArgumentChange, JsonSpan, SpanChange, diff_arguments, unchanged_spans};
 
-use crate::rate::by_name;
+use crate::condition::ShownCondition;
 
 /// A replayed episode.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -23,13 +22,9 @@ pub struct Transcript {
     pub description: String,
     /// The title of the agent's rows.
     pub agent: String,
-    /// The name of the condition.
-    pub condition: String,
-    /// The guardrails in force.
-    pub guardrails: Guardrails,
-    /// The error format; in JSON, its name.
-    #[serde(serialize_with = "by_name")]
-    pub format: ErrorFormat,
+    /// The condition.
+    #[serde(flatten)]
+    pub condition: ShownCondition,
     /// The trial, from 0.
     pub trial: u32,
     /// The task's prompt.

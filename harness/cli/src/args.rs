@@ -14,15 +14,15 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use healbench_record::Shards;
 use healbench_runner::Budget;
 
-pub(crate) use axes::{AxisArgs, UndeclaredPolicy};
+pub(crate) use axes::AxisArgs;
 pub(crate) use cluster::{MergeArgs, ShardArgs, ShardCount, SlurmArgs, StatusArgs, TimeLimit};
 pub(crate) use condition::ConditionArgs;
-pub(crate) use contract::{ContractArgs, ContractCommand, ContractSources, DeltaArgs};
+pub(crate) use contract::{ContractArgs, ContractCommand, ContractSources};
 pub(crate) use serve::ServeArgs;
 pub(crate) use server::ServerArgs;
 pub(crate) use sizes::SizeArgs;
 
-use crate::axis_help::{contents_help, format_help, guardrails_help};
+use crate::axis_help::{format_help, guardrails_help};
 use crate::run_name::{RUNS, run_name};
 
 /// Measures whether what a tool server says after a failed call helps an agent recover, and at what cost.
@@ -290,14 +290,15 @@ pub(crate) struct ShowArgs {
     )]
     pub(crate) guardrails: Option<String>,
     /// The condition, in the same way: its name in the run, or that of a built-in condition.
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["guardrails", "format", "content"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["guardrails", "format"])]
     pub(crate) condition: Option<String>,
     /// The error format, in the same way: its name in the run, or one that `healbench run --format` takes. Without `healing` a
     /// failure is one `bare` line in any format.
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<String>,
-    #[arg(long, value_name = "LEVEL", help = contents_help("The level of content, in the same way", ""))]
-    pub(crate) content: Option<String>,
+    /// Another value of an axis, in the same way, as in `content=diagnosis`. `healbench run --help` lists them.
+    #[arg(long, value_name = "AXIS=VALUE", value_delimiter = ';')]
+    pub(crate) vary: Vec<String>,
     /// Do not truncate long texts, lines and values.
     #[arg(long)]
     pub(crate) full: bool,

@@ -1,6 +1,6 @@
 //! Help texts that name the entries of the protocol's tables.
 
-use healbench_protocol::{CLIENTS, CONDITIONS, CONTENTS, ErrorFormat, GUARDRAILS};
+use healbench_protocol::{AXES, Axis, CONDITIONS, ErrorFormat, GUARDRAILS};
 
 /// Returns the help of an option that takes sets of guardrails.
 pub(crate) fn guardrails_help(subject: &str, end: &str) -> String {
@@ -20,16 +20,17 @@ pub(crate) fn format_help(subject: &str) -> String {
     format!("{subject} ({}, or `template:FILE`)", names.join(", "))
 }
 
-/// Returns the help of an option that takes levels of content.
-pub(crate) fn contents_help(subject: &str, end: &str) -> String {
-    format!("{subject} ({}){end}", CONTENTS.map(|entry| entry.name).join(", "))
-}
-
-/// Returns the help of an option that takes clients.
-pub(crate) fn clients_help(end: &str) -> String {
+/// Returns the help of the option that varies conditions.
+pub(crate) fn vary_help(verb: &str) -> String {
+    let axis = |axis: &Axis| {
+        let others = Some(axis.others).filter(|others| !others.is_empty());
+        let values: Vec<&str> = (axis.values)().into_iter().map(|(name, _)| name).chain(others).collect();
+        format!("`{}` ({})", axis.key, values.join(", "))
+    };
+    let axes = AXES.each_ref().map(axis).join(", ");
     format!(
-        "Clients, the programs that show responses to their models ({}){end}",
-        CLIENTS.map(|entry| entry.name).join(", ")
+        "{verb} each condition also with other values of an axis, as in `content=diagnosis,expected`; of several axes every \
+         combination, separated by `;` or by using the option again. The condition as it is comes first. Axes: {axes}"
     )
 }
 
@@ -38,6 +39,6 @@ pub(crate) fn conditions_help(end: &str) -> String {
     let names = CONDITIONS.each_ref().map(|entry| entry.name).join(", ");
     format!(
         "Named conditions ({names}, or NAME of a `[condition.NAME]` table in healbench.toml), in the place of \
-         `--guardrails`, `--format`, `--undeclared` and `--content`{end}"
+         `--guardrails` and `--format`{end}"
     )
 }

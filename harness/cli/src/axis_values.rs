@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use healbench_engine::check_template;
-use healbench_protocol::{AxisError, Client, Content, ErrorFormat, Guardrails, TemplateSource};
+use healbench_protocol::{ErrorFormat, Guardrails, TemplateSource};
 
 use crate::error::CliError;
 
@@ -53,12 +53,19 @@ pub(crate) fn parse_formats(values: &[String]) -> Result<Vec<ErrorFormat>, CliEr
 
 /// Parses the name of a format, or `template:FILE`.
 fn parse_format(value: &str) -> Result<ErrorFormat, CliError> {
-    let Some(file) = value.strip_prefix("template:") else { return value.parse().map_err(with_templates) };
+    match value.strip_prefix("template:") {
+        Some(file) => read_template(file).map(ErrorFormat::Template),
+        None => value.parse().map_err(with_templates),
+    }
+}
+
+/// Reads the template of an error format.
+pub(crate) fn read_template(file: &str) -> Result<TemplateSource, CliError> {
     let text = healbench_protocol::read_text_file(Path::new(file), healbench_protocol::MAX_WRITTEN_BYTES)
         .map_err(|source| CliError::read(Path::new(file), &source))?;
     let source = TemplateSource { file: file.to_owned(), text };
     check_template(&source)?;
-    Ok(ErrorFormat::Template(source))
+    Ok(source)
 }
 
 /// Parses a value of `--format` that must be a single format.
@@ -72,18 +79,6 @@ pub(crate) fn parse_single_format(value: &str) -> Result<ErrorFormat, CliError> 
 fn with_templates(mut error: healbench_protocol::AxisError) -> CliError {
     error.known.extend([ALL_FORMATS, "template:FILE"].map(str::to_owned));
     error.into()
-}
-
-/// Parses the values of `--content`.
-pub(crate) fn parse_contents(values: &[String]) -> Result<Vec<Content>, CliError> {
-    reject_duplicates("--content", values.iter().cloned())?;
-    Ok(values.iter().map(|value| value.parse()).collect::<Result<_, AxisError>>()?)
-}
-
-/// Parses the values of `--client`.
-pub(crate) fn parse_clients(values: &[String]) -> Result<Vec<Client>, CliError> {
-    reject_duplicates("--client", values.iter().cloned())?;
-    Ok(values.iter().map(|value| value.parse()).collect::<Result<_, AxisError>>()?)
 }
 
 /// Rejects a value that an option names twice.

@@ -1,25 +1,30 @@
 //! The conditions that `--condition` can name: those of the registry, and the `[condition.NAME]` tables of
 //! healbench.toml.
 
-use std::path::Path;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
 
 use healbench_config::{ConfigError, Document, Table, Value, hint};
 use healbench_protocol::{
-    CLIENTS, CONDITIONS, CONTENTS, ConditionEntry, ConditionParts, DOMAIN_ERRORS, EnvironmentKind, ErrorFormat,
-    Guardrails, NamedEntry, UNDECLARED, Undeclared,
+    AXES, Axis, AxisValueError, AxisValues, CONDITIONS, Condition, ConditionEntry, EnvironmentKind, ErrorFormat, Files,
+    Guardrails, axis, fingerprint,
 };
-use healbench_record::Condition;
 use healbench_reports::render::plain_text;
 
 use crate::args::ConditionArgs;
-use crate::axis_values::{parse_clients, parse_contents, parse_formats, parse_single_format, reject_duplicates};
+use crate::axis_values::{parse_formats, parse_single_format, read_template, reject_duplicates};
 use crate::error::{CliError, ErrorKind};
-use crate::load::{with_clients, with_contents};
+use crate::lockfiles::read_lockfile;
 use crate::run_config::nearest_config;
 
 /// The conditions that are compared by default: the lower bound, a server on an SDK whose author writes a message or also
 /// a recovery, and all guardrails.
 pub(crate) const DEFAULT_CONDITIONS: [&str; 4] = ["bare", "sdk-typescript", "sdk-typescript+recovery", "fusion"];
+
+/// The condition that is varied by default.
+pub(crate) const VARIED_CONDITION: [&str; 1] = ["fusion"];
 
 /// The conditions that are compared by default on MCP servers.
 pub(crate) const SERVER_CONDITIONS: [&str; 2] = ["as-is", "fusion"];
@@ -29,6 +34,7 @@ pub(crate) fn named_conditions(
     names: &[String],
     file: Option<&Path>,
     environment: EnvironmentKind,
+    files: &NamedFiles,
 ) -> Result<Vec<Condition>, CliError> {
     reject_duplicates("--condition", names.iter().cloned())?;
     let applies = |entry: &&ConditionEntry| entry.environment.is_none_or(|only| only == environment);
@@ -43,15 +49,15 @@ pub(crate) fn named_conditions(
         };
         return Err(CliError::new(message).kind(ErrorKind::Invalid).help(format!("choose from {}", known.join(", "))));
     }
-    let mut known: Vec<(String, ConditionParts)> =
-        CONDITIONS.iter().map(|entry| (entry.name.to_owned(), entry.parts.clone())).collect();
+    let mut known: Vec<(String, AxisValues)> =
+        CONDITIONS.iter().map(|entry| (entry.name.to_owned(), entry.values.clone())).collect();
     if let Some(file) = file {
         let text = healbench_protocol::read_text_file(file, healbench_protocol::MAX_WRITTEN_BYTES)
             .map_err(|source| CliError::read(file, &source))?;
-        known.extend(read_conditions(&Document::parse(&file.display().to_string(), &text)?, file)?);
+        known.extend(read_conditions(&Document::parse(&file.display().to_string(), &text)?, file, files)?);
     }
     let condition = |name: &String| match known.iter().find(|(known, _)| known == name) {
-        Some((_, parts)) => Ok(Condition::named(name, parts.clone())),
+        Some((_, values)) => Ok(Condition::named(name, values.clone())),
         None => Err(CliError::new(format_args!("unknown condition `{}`", plain_text(name)))
             .kind(ErrorKind::Invalid)
             .help(hint(name, known.iter().map(|(name, _)| name.as_str())))),
@@ -59,45 +65,171 @@ pub(crate) fn named_conditions(
     names.iter().map(condition).collect()
 }
 
-/// Returns the requested conditions, each with its label: the name of its error format with its level of content, or its own.
-pub(crate) fn labelled_conditions(
-    args: &ConditionArgs,
-    environment: EnvironmentKind,
-) -> Result<Vec<(String, Condition)>, CliError> {
-    let clients = parse_clients(&args.client)?;
-    let shown = |(label, condition): (String, Condition)| {
-        let conditions = with_clients(vec![condition], &clients)?.into_iter();
-        let labelled = conditions.map(|condition| match condition.client.is_raw() {
-            true => (label.clone(), condition),
-            false => (format!("{label} {}", condition.client.name()), condition),
-        });
-        Ok(labelled.collect::<Vec<_>>())
-    };
-    if !args.condition.is_empty() {
-        let named = named_conditions(&args.condition, nearest_config().as_deref(), environment)?;
-        let named = named.into_iter().map(|condition| shown((condition.name.clone(), condition)));
-        return Ok(named.collect::<Result<Vec<_>, CliError>>()?.concat());
-    }
-    let guardrails: Guardrails = args.guardrails.parse()?;
-    let condition = |format: ErrorFormat| {
-        let mut condition = Condition::new(guardrails, format);
-        condition.set_undeclared(args.undeclared.under(guardrails));
-        condition
-    };
-    let conditions = parse_formats(&args.format)?.into_iter().map(|format| (format.to_string(), condition(format)));
-    let contents = parse_contents(&args.content)?;
-    let labelled = |(label, condition): (String, Condition)| {
-        let conditions = with_contents(vec![condition], &contents).into_iter();
-        conditions.map(move |condition| (format!("{label}{}", condition.content_suffix()), condition))
-    };
-    Ok(conditions.flat_map(labelled).map(shown).collect::<Result<Vec<_>, CliError>>()?.concat())
+/// Other values of an axis, as `--vary` names them.
+pub(crate) struct Variation {
+    axis: &'static Axis,
+    words: Vec<String>,
 }
 
-/// Reads the `[condition.NAME]` tables of a settings file. The files of templates are relative to its folder.
+impl fmt::Display for Variation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.axis.key, self.words.join(","))
+    }
+}
+
+impl Variation {
+    /// Parses `AXIS=VALUE,VALUE`.
+    fn parse(text: &str) -> Result<Variation, CliError> {
+        let invalid = || {
+            CliError::new(format_args!("`{}` names no values of an axis", plain_text(text)))
+                .kind(ErrorKind::Invalid)
+                .help("write an axis with its values, as in `content=diagnosis,expected`")
+        };
+        let (key, values) = text.split_once('=').ok_or_else(invalid)?;
+        let axis = axis(key.trim())?;
+        let words: Vec<String> = values.split(',').map(|word| word.trim().to_owned()).collect();
+        if words.iter().any(String::is_empty) {
+            return Err(invalid());
+        }
+        reject_duplicates(axis.key, words.iter().cloned())?;
+        Ok(Variation { axis, words })
+    }
+
+    /// Parses the text, whose files are relative to a folder, and checks its values. The files of the result are relative to the working
+    /// directory.
+    pub(crate) fn checked(text: &str, folder: &Path) -> Result<Variation, CliError> {
+        let Variation { axis, words } = Variation::parse(text)?;
+        let words: Vec<String> = words.iter().map(|word| relative_to(folder, word)).collect();
+        let condition = Condition::new(Guardrails::ALL, ErrorFormat::FusionXml);
+        for word in &words {
+            NamedFiles::default().set(&condition, axis, word)?;
+        }
+        Ok(Variation { axis, words })
+    }
+}
+
+/// The files that values of axes name.
+#[derive(Default)]
+pub(crate) struct NamedFiles {
+    /// The lockfiles, by the SHA-256 of their texts.
+    locks: RefCell<BTreeMap<String, PathBuf>>,
+}
+
+impl NamedFiles {
+    /// Returns the condition with another value of an axis.
+    fn set(&self, condition: &Condition, axis: &Axis, word: &str) -> Result<Condition, CliError> {
+        let failed: RefCell<Option<CliError>> = RefCell::default();
+        let keep = |error: CliError| {
+            let message = error.to_string();
+            *failed.borrow_mut() = Some(error);
+            message
+        };
+        let template = |file: &str| read_template(file).map_err(keep);
+        let lock = |file: &str| {
+            let text = read_lockfile(Path::new(file)).map_err(keep)?.to_text();
+            let sha256 = fingerprint(text.as_bytes());
+            self.locks.borrow_mut().insert(sha256.clone(), PathBuf::from(file));
+            Ok(sha256)
+        };
+        let changed = condition.with(axis, word, &Files { template: &template, lock: &lock });
+        changed.map_err(|error| match (failed.take(), error) {
+            (Some(error), _) => error,
+            (None, AxisValueError::Unknown(error)) => error.into(),
+            (None, AxisValueError::File(message)) => CliError::new(message),
+        })
+    }
+
+    /// Returns the lockfile that contracts of these conditions are compared with, if there is one.
+    pub(crate) fn lockfile(&self, conditions: &[Condition]) -> Result<Option<PathBuf>, CliError> {
+        let mut named: Vec<&String> = conditions.iter().filter_map(|each| each.values.contract.lock.as_ref()).collect();
+        named.sort_unstable();
+        named.dedup();
+        match named.as_slice() {
+            [] => Ok(None),
+            [sha256] => Ok(self.locks.borrow().get(*sha256).cloned()),
+            _ => Err(CliError::new("the conditions have several lockfiles")
+                .kind(ErrorKind::Invalid)
+                .help("compare with one lockfile in a run")),
+        }
+    }
+}
+
+/// Returns each condition, followed by it with every combination of the other values. Equal conditions are listed once.
+pub(crate) fn vary(
+    conditions: Vec<Condition>,
+    options: &[String],
+    files: &NamedFiles,
+) -> Result<Vec<Condition>, CliError> {
+    let variations = options.iter().map(|option| Variation::parse(option)).collect::<Result<Vec<_>, _>>()?;
+    for (index, Variation { axis, .. }) in variations.iter().enumerate() {
+        if variations[..index].iter().any(|earlier| earlier.axis.key == axis.key) {
+            return Err(CliError::new(format_args!("`--vary` names `{}` twice", axis.key))
+                .kind(ErrorKind::Invalid)
+                .help("separate its values by commas"));
+        }
+    }
+    let mut all: Vec<Condition> = Vec::new();
+    for condition in conditions {
+        let mut varied = vec![condition];
+        for Variation { axis, words } in &variations {
+            let mut more = Vec::new();
+            for condition in varied {
+                let others =
+                    words.iter().map(|word| files.set(&condition, axis, word)).collect::<Result<Vec<_>, _>>()?;
+                more.push(condition);
+                more.extend(others);
+            }
+            varied = more;
+        }
+        for condition in varied {
+            if !all.contains(&condition) {
+                all.push(condition);
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Returns the conditions that a command without a plan names, and their lockfile.
+pub(crate) fn conditions_of(
+    args: &ConditionArgs,
+    environment: EnvironmentKind,
+) -> Result<(Vec<Condition>, Option<PathBuf>), CliError> {
+    let files = NamedFiles::default();
+    let conditions = match args.condition.is_empty() {
+        false => named_conditions(&args.condition, nearest_config().as_deref(), environment, &files)?,
+        true => {
+            let guardrails: Guardrails = args.guardrails.parse()?;
+            let formats = parse_formats(&args.format)?.into_iter();
+            formats.map(|format| Condition::new(guardrails, format)).collect()
+        }
+    };
+    let conditions = vary(conditions, &args.vary, &files)?;
+    let lockfile = files.lockfile(&conditions)?;
+    Ok((conditions, lockfile))
+}
+
+/// Returns the labels of conditions, without their guardrails if all have the same.
+pub(crate) fn short_labels(conditions: &[Condition]) -> Vec<String> {
+    let guardrails = conditions.first().map(Condition::guardrails);
+    let is_common = conditions.iter().all(|condition| Some(condition.guardrails()) == guardrails);
+    let label = |condition: &Condition| {
+        let label = condition.label();
+        let prefix = format!("{} ", condition.guardrails());
+        match label.strip_prefix(&prefix).filter(|_| is_common && condition.name.is_none()) {
+            Some(rest) => rest.to_owned(),
+            None => label,
+        }
+    };
+    conditions.iter().map(label).collect()
+}
+
+/// Reads the `[condition.NAME]` tables of a settings file. Files in them are relative to its folder.
 pub(crate) fn read_conditions(
     document: &Document<'_>,
     file: &Path,
-) -> Result<Vec<(String, ConditionParts)>, ConfigError> {
+    files: &NamedFiles,
+) -> Result<Vec<(String, AxisValues)>, ConfigError> {
     let Some(tables) = document.root().read("condition", Value::table)? else { return Ok(Vec::new()) };
     let read = |value: Value<'_>| {
         let name = value.key();
@@ -115,13 +247,16 @@ pub(crate) fn read_conditions(
             let help = "use letters, digits, `.`, `_`, `+` and `-`, and begin with a letter or digit";
             return Err(value.key_error("cannot name a condition", help));
         }
-        Ok((name.to_owned(), read_parts(&value.table()?, file.parent().unwrap_or(Path::new("")))?))
+        Ok((name.to_owned(), read_values(&value.table()?, file.parent().unwrap_or(Path::new("")), files)?))
     };
     tables.entries().map(read).collect()
 }
 
-fn read_parts(table: &Table<'_>, folder: &Path) -> Result<ConditionParts, ConfigError> {
-    table.deny_unknown(&["guardrails", "format", "undeclared", "domain_errors", "content", "client"])?;
+fn read_values(table: &Table<'_>, folder: &Path, files: &NamedFiles) -> Result<AxisValues, ConfigError> {
+    // `format` and the guardrails decide them.
+    let axes = || AXES.iter().filter(|axis| axis.key != "errors" && axis.key != "truncation");
+    let keys: Vec<&str> = ["guardrails", "format"].into_iter().chain(axes().map(|axis| axis.key)).collect();
+    table.deny_unknown(&keys)?;
     let help = |error: CliError| (error.to_string(), error.help.unwrap_or_default());
     let parse = |text: &str| text.parse::<Guardrails>().map_err(|error| help(error.into()));
     let guardrails = table.read("guardrails", |value| value.parse(parse))?.unwrap_or_default();
@@ -134,29 +269,26 @@ fn read_parts(table: &Table<'_>, folder: &Path) -> Result<ConditionParts, Config
         (true, None) => return Err(table.error("has no format", "add `format`, which `healing` needs")),
         (true, Some(format)) => format.parse(|text| parse_single_format(&relative_to(folder, text)).map_err(help))?,
     };
-    let undeclared = one_of(table, "undeclared", &UNDECLARED)?.unwrap_or(Undeclared::of(guardrails));
-    if (undeclared == Undeclared::Reject) != guardrails.strict {
-        let help = "undeclared fields are rejected exactly if `guardrails` has `strict`";
-        return Err(table.error("contradicts its guardrails", help));
+    let mut condition = Condition::new(guardrails, format);
+    for axis in axes() {
+        let Some(value) = table.get(axis.key) else { continue };
+        condition = value.parse(|text| files.set(&condition, axis, &relative_to(folder, text)).map_err(help))?;
+        if condition.guardrails() != guardrails {
+            let help = format!("`guardrails` has to be `{}` with it", condition.guardrails());
+            return Err(value.key_error("contradicts its guardrails", help));
+        }
     }
-    Ok(ConditionParts {
-        undeclared,
-        guardrails,
-        format,
-        domain_errors: one_of(table, "domain_errors", &DOMAIN_ERRORS)?.unwrap_or_default(),
-        content: one_of(table, "content", &CONTENTS)?.unwrap_or_default(),
-        client: one_of(table, "client", &CLIENTS)?.unwrap_or_default(),
-    })
+    Ok(condition.values)
 }
 
-fn one_of<T: Copy>(table: &Table<'_>, key: &str, entries: &[NamedEntry<T>]) -> Result<Option<T>, ConfigError> {
-    table.read(key, |value| value.one_of(entries.iter().map(|entry| (entry.name, entry.value))))
-}
-
-/// Resolves the file in `template:FILE`.
+/// Resolves the file in `template:FILE` and `lock:FILE`, also among values that are joined by `+`.
 fn relative_to(folder: &Path, text: &str) -> String {
-    match text.strip_prefix("template:") {
-        Some(file) => format!("template:{}", folder.join(file).display()),
-        None => text.to_owned(),
+    let part = |part: &str| match part.split_once(':') {
+        Some((kind @ ("template" | "lock"), file)) => format!("{kind}:{}", folder.join(file).display()),
+        _ => part.to_owned(),
+    };
+    match text.starts_with("template:") {
+        true => part(text),
+        false => text.split('+').map(part).collect::<Vec<_>>().join("+"),
     }
 }

@@ -8,8 +8,8 @@ use healbench_agents::external::Program;
 use healbench_agents::llm::{Model, preamble_of};
 use healbench_agents::scripted::{Profile, ProfileError, ScriptedAgent, shipped_profile, shipped_profiles};
 use healbench_protocol::{
-    Agent, AgentKind, AgentSpec, Client, Content, EnvironmentKind, EpisodeStart, Opening, PROGRAM_PREFIX, RequestLog,
-    Script, Seed, Undeclared,
+    Agent, AgentKind, AgentSpec, Content, EnvironmentKind, EpisodeStart, Opening, PROGRAM_PREFIX, RequestLog, Script,
+    Seed, Undeclared,
 };
 use healbench_record::{Condition, Environment, MAX_CELLS, Plan, RecordedTurns, RunDir};
 use healbench_reports::render::{count, plain_text, pluralize};
@@ -18,9 +18,9 @@ use healbench_scenarios::{
     LoadError, Scenario, Source, Syntax, ToolList, load_stored, load_suite, load_tools, render_diagnostics,
 };
 
-use crate::args::{AxisArgs, UndeclaredPolicy};
-use crate::axis_values::{parse_clients, parse_contents, parse_formats, parse_guardrails, reject_duplicates};
-use crate::conditions::{DEFAULT_CONDITIONS, SERVER_CONDITIONS, named_conditions};
+use crate::args::AxisArgs;
+use crate::axis_values::{parse_formats, parse_guardrails, reject_duplicates};
+use crate::conditions::{DEFAULT_CONDITIONS, NamedFiles, SERVER_CONDITIONS, VARIED_CONDITION, named_conditions, vary};
 use crate::error::{CliError, ErrorKind};
 use crate::lockfiles::{lock_scenarios, lock_scenarios_of_run};
 use crate::models::{self, ModelCatalog, ModelClients};
@@ -119,8 +119,6 @@ const ALL_PROFILES: &str = "scripted";
 /// Builds the plan of the given axes; `replayed` marks its models as replayed.
 pub(crate) fn build_run_spec(args: &AxisArgs, replayed: bool, terminal: &Terminal) -> Result<RunSpec, CliError> {
     let mut scenarios = scenarios(&args.scenarios, terminal)?;
-    let lock = args.deltas.lock.as_ref().map(|path| lock_scenarios(path, &mut scenarios)).transpose()?;
-    let (lock_sha256, lockfile) = lock.unzip();
     let claims_only = scenarios.iter().all(|scenario| !scenario.claims.is_empty());
     let values: Vec<&str> = match (args.agent.is_empty(), claims_only) {
         (false, _) => args.agent.iter().map(String::as_str).collect(),
@@ -179,46 +177,41 @@ pub(crate) fn build_run_spec(args: &AxisArgs, replayed: bool, terminal: &Termina
         None => agent.to_string(),
     });
     reject_duplicates("--agent", names)?;
-    let (guardrails, formats) =
-        (given_or(&args.guardrails, &DEFAULT_GUARDRAILS), given_or(&args.format, &DEFAULT_FORMATS));
-    let (guardrails, formats) = (parse_guardrails(&guardrails)?, parse_formats(&formats)?);
-    let axes = Axes { agents, guardrails, formats, trials: args.trials, seed: Seed(args.seed) };
     let environment = environment_of(&scenarios)?;
     let kind = environment.kind;
-    let mut plan = Plan { environment, ..build_plan(&axes, &scenarios) };
-    if args.names_no_part() {
-        let defaults = match kind {
-            EnvironmentKind::Simulator => &DEFAULT_CONDITIONS[..],
-            EnvironmentKind::Mcp => &SERVER_CONDITIONS,
-        };
-        plan.conditions = named_conditions(&given_or(&args.condition, defaults), args.config.as_deref(), kind)?;
-    } else {
-        let undeclared = args.undeclared.unwrap_or(UndeclaredPolicy::Pass);
-        for condition in &mut plan.conditions {
-            condition.set_undeclared(undeclared.under(condition.guardrails));
+    let files = NamedFiles::default();
+    let conditions = match (args.guardrails.is_empty() && args.format.is_empty(), args.vary.is_empty(), kind) {
+        (true, is_whole, kind) => {
+            let defaults = match kind {
+                _ if !is_whole => &VARIED_CONDITION[..],
+                EnvironmentKind::Simulator => &DEFAULT_CONDITIONS,
+                EnvironmentKind::Mcp => &SERVER_CONDITIONS,
+            };
+            named_conditions(&given_or(&args.condition, defaults), args.config.as_deref(), kind, &files)?
         }
-        plan.conditions = with_contents(plan.conditions, &parse_contents(&given_or(&args.content, &["native"]))?);
-    }
+        (false, ..) => {
+            let guardrails = parse_guardrails(&given_or(&args.guardrails, &DEFAULT_GUARDRAILS))?;
+            Condition::of_parts(&guardrails, &parse_formats(&given_or(&args.format, &DEFAULT_FORMATS))?)
+        }
+    };
+    let conditions = vary(conditions, &args.vary, &files)?;
+    let lockfile = files.lockfile(&conditions)?;
+    let lockfile = lockfile.map(|path| lock_scenarios(&path, &mut scenarios)).transpose()?;
+    let axes = Axes { agents, conditions, trials: args.trials, seed: Seed(args.seed) };
+    let plan = Plan { environment, ..build_plan(&axes, &scenarios) };
     if kind == EnvironmentKind::Mcp {
         reject_parts_of_the_simulator(&plan.conditions)?;
     }
-    if lockfile.is_some() && !plan.conditions.iter().any(|condition| condition.guardrails.contract) {
-        terminal.note("no set of guardrails has `contract`: the lockfile has no effect");
-    }
-    for condition in &mut plan.conditions {
-        *condition = condition.clone().with_contracts(lock_sha256.clone(), args.deltas.options());
-    }
-    plan.conditions = with_clients(plan.conditions, &parse_clients(&given_or(&args.client, &["raw"]))?)?;
     let program = plan.agents.iter().find(|agent| agent.kind == AgentKind::Program);
-    let shown = plan.conditions.iter().find(|condition| !condition.client.is_raw());
+    let shown = plan.conditions.iter().find(|condition| !condition.values.client.is_raw());
     if let (Some(program), Some(condition)) = (program, shown) {
         return Err(CliError::new(format_args!(
             "{} has a client of its own, and the condition `{}` has another",
             plain_text(&program.title()),
-            plain_text(&condition.name)
+            plain_text(&condition.label())
         ))
         .kind(ErrorKind::Invalid)
-        .help("run agent programs without `--client`, and other agents in a run of their own"));
+        .help("run agent programs under conditions without a client, and other agents in a run of their own"));
     }
     if plan.cells() > MAX_CELLS {
         return Err(CliError::new(format_args!(
@@ -253,58 +246,20 @@ fn environment_of(scenarios: &[Scenario]) -> Result<Environment, CliError> {
 /// Refuses conditions with parts that decide what the simulator says, since a server has its own texts.
 pub(crate) fn reject_parts_of_the_simulator(conditions: &[Condition]) -> Result<(), CliError> {
     let of_the_simulator = |condition: &&Condition| {
-        let other_undeclared = condition.undeclared != Undeclared::of(condition.guardrails);
-        other_undeclared || !condition.domain_errors.is_everything() || condition.content != Content::Native
+        let other_undeclared = condition.values.undeclared != Undeclared::of(condition.guardrails());
+        other_undeclared
+            || !condition.values.domain_errors.is_everything()
+            || condition.values.content != Content::Native
     };
     match conditions.iter().find(of_the_simulator) {
         None => Ok(()),
         Some(condition) => Err(CliError::new(format_args!(
             "the condition `{}` sets undeclared fields, domain errors or content, which a server decides itself",
-            plain_text(&condition.name)
+            plain_text(&condition.label())
         ))
         .kind(ErrorKind::Invalid)
         .help("on servers, conditions differ in guardrails and error format")),
     }
-}
-
-/// Returns each condition once for each level of content; one without `healing` only once, because no level has an effect.
-pub(crate) fn with_contents(conditions: Vec<Condition>, contents: &[Content]) -> Vec<Condition> {
-    let mut all: Vec<Condition> = Vec::new();
-    for condition in conditions {
-        for content in contents {
-            let mut condition = condition.clone();
-            condition.set_content(*content);
-            if !all.contains(&condition) {
-                all.push(condition);
-            }
-        }
-    }
-    all
-}
-
-/// Returns each condition once for each client.
-///
-/// # Errors
-/// A condition of healbench.toml may have a client of its own, beside which no other can be asked for.
-pub(crate) fn with_clients(conditions: Vec<Condition>, clients: &[Client]) -> Result<Vec<Condition>, CliError> {
-    if clients == [Client::Raw] {
-        return Ok(conditions);
-    }
-    if let Some(condition) = conditions.iter().find(|condition| !condition.client.is_raw()) {
-        return Err(CliError::new(format_args!(
-            "the condition `{}` has the client `{}`, and `--client` names others",
-            plain_text(&condition.name),
-            condition.client.name()
-        ))
-        .kind(ErrorKind::Invalid)
-        .help("leave out `--client`, or remove `client` from the table of the condition"));
-    }
-    let shown = |condition: &Condition, client: &Client| {
-        let mut condition = condition.clone();
-        condition.set_client(*client);
-        condition
-    };
-    Ok(conditions.iter().flat_map(|condition| clients.iter().map(|client| shown(condition, client))).collect())
 }
 
 /// Loads the run specification of an existing run from the texts stored in it.

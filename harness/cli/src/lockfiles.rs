@@ -5,50 +5,32 @@ use std::path::{Path, PathBuf};
 
 use healbench_engine::contract::{ContractAwareness, Lockfile};
 use healbench_protocol::fingerprint;
-use healbench_record::{DeltaOptions, Plan, RunDir};
+use healbench_record::{Plan, RunDir};
 use healbench_scenarios::Scenario;
 
-use crate::args::DeltaArgs;
 use crate::error::CliError;
 
 /// The name of a list of tools in a lockfile, in the place of a scenario's id.
 pub(crate) const TOOLS: &str = "tools";
 
-impl DeltaArgs {
-    /// Returns the options that replace those of scenarios.
-    pub(crate) fn options(&self) -> DeltaOptions {
-        DeltaOptions {
-            include_all_severities: self.include_all_severities.then_some(true),
-            max_deltas_per_error: self.max_deltas_per_error,
-        }
+/// Adds the contracts that a lockfile has under an id, of a scenario or [`TOOLS`].
+pub(crate) fn add_lockfile(awareness: &mut ContractAwareness, path: &Path, id: &str) -> Result<(), CliError> {
+    let lockfile = read_lockfile(path)?;
+    if !lockfile.scenarios.contains_key(id) {
+        return Err(no_contracts(path, &format!("`{id}`"), &lockfile));
     }
-
-    /// Adds the contracts of a lockfile, under the id of a scenario or [`TOOLS`], and the options.
-    pub(crate) fn apply(&self, awareness: &mut ContractAwareness, id: &str) -> Result<(), CliError> {
-        if let Some(path) = &self.lock {
-            let lockfile = read_lockfile(path)?;
-            if !lockfile.scenarios.contains_key(id) {
-                return Err(no_contracts(path, &format!("`{id}`"), &lockfile));
-            }
-            add_known_contracts(awareness, &lockfile, id);
-        }
-        awareness.include_all_severities |= self.include_all_severities;
-        if let Some(most) = self.max_deltas_per_error {
-            awareness.max_deltas_per_error = most.into();
-        }
-        Ok(())
-    }
+    add_known_contracts(awareness, &lockfile, id);
+    Ok(())
 }
 
-/// Adds the contracts of a lockfile to the scenarios, and returns the hash of the lockfile and its text.
-pub(crate) fn lock_scenarios(path: &Path, scenarios: &mut [Scenario]) -> Result<(String, String), CliError> {
+/// Adds the contracts of a lockfile to the scenarios, and returns its text.
+pub(crate) fn lock_scenarios(path: &Path, scenarios: &mut [Scenario]) -> Result<String, CliError> {
     let lockfile = read_lockfile(path)?;
     if !scenarios.iter().any(|scenario| lockfile.scenarios.contains_key(&scenario.id)) {
         return Err(no_contracts(path, "any of the scenarios", &lockfile));
     }
     add_to_all(scenarios, &lockfile);
-    let text = lockfile.to_text();
-    Ok((fingerprint(text.as_bytes()), text))
+    Ok(lockfile.to_text())
 }
 
 /// Adds the contracts of the lockfile in a run's directory to its scenarios, if its plan has one, and returns its text.
@@ -57,7 +39,9 @@ pub(crate) fn lock_scenarios_of_run(
     plan: &Plan,
     scenarios: &mut [Scenario],
 ) -> Result<Option<String>, CliError> {
-    let Some(sha256) = plan.conditions.iter().find_map(|condition| condition.lock.as_ref()) else { return Ok(None) };
+    let Some(sha256) = plan.conditions.iter().find_map(|condition| condition.values.contract.lock.as_ref()) else {
+        return Ok(None);
+    };
     let path = run.lockfile_path();
     let text = healbench_protocol::read_text_file(&path, healbench_protocol::MAX_LIST_BYTES)
         .map_err(|source| CliError::read(&path, &source))?;

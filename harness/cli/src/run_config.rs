@@ -12,8 +12,8 @@ use healbench_protocol::{Opening, looks_like_secret};
 use healbench_scenarios::built_in_suites;
 
 use crate::args::Arguments;
-use crate::axis_values::{parse_clients, parse_contents, parse_formats, parse_guardrails};
-use crate::conditions::read_conditions;
+use crate::axis_values::{parse_formats, parse_guardrails};
+use crate::conditions::{NamedFiles, Variation, read_conditions};
 use crate::error::CliError;
 use healbench_runner::Budget;
 
@@ -34,8 +34,8 @@ enum Kind {
     Path,
     Scenarios,
     Budget,
-    /// One of some words.
-    Word(&'static [&'static str]),
+    /// A list of an axis with its values each.
+    Vary,
     /// A list of values, each checked by a function.
     List(fn(&str) -> Result<(), CliError>),
 }
@@ -44,30 +44,21 @@ const fn key(name: &'static str, kind: Kind, default: &'static str) -> Key {
     Key { name, kind, default }
 }
 
-const KEYS: [Key; 22] = [
+const KEYS: [Key; 17] = [
     key("scenarios", Kind::Scenarios, ""),
     key("agent", Kind::List(|_| Ok(())), "scripted:blind,scripted:typical,scripted:perfect, or scripted for claims"),
-    key(
-        "condition",
-        Kind::List(|_| Ok(())),
-        "bare,sdk-typescript,sdk-typescript+recovery,fusion, or those of the next four",
-    ),
+    key("condition", Kind::List(|_| Ok(())), "bare,sdk-typescript,sdk-typescript+recovery,fusion, or fusion to vary"),
     key(
         "guardrails",
         Kind::List(|text| parse_guardrails(&[text.to_owned()]).map(drop)),
-        "none,all, if another part is set",
+        "none,all, if formats are set",
     ),
     key(
         "format",
         Kind::List(|text| parse_formats(&[text.to_owned()]).map(drop)),
-        "fusion-xml,fusion-text, if another part is set",
+        "fusion-xml,fusion-text, if guardrails are set",
     ),
-    key("undeclared", Kind::Word(&["pass", "strip"]), "pass, if another part is set"),
-    key("content", Kind::List(|text| parse_contents(&[text.to_owned()]).map(drop)), "native, if another part is set"),
-    key("client", Kind::List(|text| parse_clients(&[text.to_owned()]).map(drop)), "raw"),
-    key("lock", Kind::Path, "the scenarios' previous contracts"),
-    key("include_all_severities", Kind::Flag, ""),
-    key("max_deltas_per_error", Kind::Integer(0, u16::MAX as u64), "those of the scenarios, or 5"),
+    key("vary", Kind::Vary, "nothing"),
     key("opening", Kind::List(|text| Ok(text.parse::<Opening>().map(drop)?)), ""),
     key("prices", Kind::Path, "the shipped table"),
     key("trials", Kind::Integer(1, u32::MAX as u64), ""),
@@ -82,13 +73,14 @@ const KEYS: [Key; 22] = [
 ];
 
 /// Pairs of options of which one displaces the other of the file.
-#[rustfmt::skip]
-const EXCLUSIVE: [(&str, &str); 11] = [
-    ("record", "replay"), ("replay", "record"), ("live", "quiet"),
-    ("condition", "guardrails"), ("condition", "format"), ("condition", "undeclared"),
-    ("condition", "content"),
-    ("guardrails", "condition"), ("format", "condition"), ("undeclared", "condition"),
-    ("content", "condition"),
+const EXCLUSIVE: [(&str, &str); 7] = [
+    ("record", "replay"),
+    ("replay", "record"),
+    ("live", "quiet"),
+    ("condition", "guardrails"),
+    ("condition", "format"),
+    ("guardrails", "condition"),
+    ("format", "condition"),
 ];
 
 /// The arguments of a command with the values of the file.
@@ -146,7 +138,7 @@ pub(crate) struct OptionOfFile {
 /// Checks a settings file except for its models and agent programs, and returns the options of `[run]`.
 pub(crate) fn read_options(document: &Document<'_>, file: &Path) -> Result<Vec<OptionOfFile>, ConfigError> {
     document.root().deny_unknown(&["run", "model", "condition", "agent"])?;
-    read_conditions(document, file)?;
+    read_conditions(document, file, &NamedFiles::default())?;
     let Some(table) = document.root().read("run", Value::table)? else { return Ok(Vec::new()) };
     let folder = file.parent().unwrap_or(Path::new(""));
     let option = |(key, value): (&'static Key, Value<'_>)| {
@@ -157,13 +149,7 @@ pub(crate) fn read_options(document: &Document<'_>, file: &Path) -> Result<Vec<O
 
 fn run_values<'d>(table: &Table<'d>) -> Result<Vec<(&'static Key, Value<'d>)>, ConfigError> {
     table.deny_unknown(&KEYS.each_ref().map(|key| key.name))?;
-    for (key, other) in [
-        ("replay", "record"),
-        ("guardrails", "condition"),
-        ("format", "condition"),
-        ("undeclared", "condition"),
-        ("content", "condition"),
-    ] {
+    for (key, other) in [("replay", "record"), ("guardrails", "condition"), ("format", "condition")] {
         if let (Some(value), Some(_)) = (table.get(key), table.get(other)) {
             let problem = format_args!("cannot be combined with `run.{other}`");
             return Err(value.key_error(problem, "remove one of them"));
@@ -180,7 +166,13 @@ fn read_value(kind: &Kind, value: &Value<'_>, folder: &Path) -> Result<Vec<OsStr
         Kind::Flag => vec![value.boolean()?.to_string().into()],
         Kind::Integer(least, most) => vec![value.integer(*least..=*most)?.to_string().into()],
         Kind::Path => vec![folder.join(value.text()?).into()],
-        Kind::Word(words) => vec![value.one_of(words.iter().map(|word| (*word, *word)))?.into()],
+        Kind::Vary => items(value)?
+            .iter()
+            .map(|item| {
+                let variation = item.parse(|text| Variation::checked(text, folder).map_err(help))?;
+                Ok(variation.to_string().into())
+            })
+            .collect::<Result<_, ConfigError>>()?,
         Kind::Budget => {
             value.parse(|text| text.parse::<Budget>().map_err(|error| help(CliError::new(error))))?;
             vec![value.text()?.into()]
@@ -264,7 +256,7 @@ impl ResolvedArgs {
                 (Some(Key { kind: Kind::Flag | Kind::Integer(..), .. }), [value, ..]) => {
                     format!("{id} = {}", value.trim_start_matches('+'))
                 }
-                (Some(Key { kind: Kind::Path | Kind::Budget | Kind::Word(_), .. }), [value, ..]) => {
+                (Some(Key { kind: Kind::Path | Kind::Budget, .. }), [value, ..]) => {
                     format!("{id} = {}", quote(value))
                 }
                 (Some(_), values) => {

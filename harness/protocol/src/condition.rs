@@ -1,11 +1,17 @@
-//! The kind of an environment, the parts of a condition besides guardrails and error format, and the named conditions.
-//! A new value is a variant and its entry in a table; columns, documents and schemas follow.
+//! The kind of an environment, the values of the axes of a condition, and the named conditions. A new value is a variant and its
+//! entry in a table; columns, documents and schemas follow.
+
+mod axis;
+mod value;
 
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{AxisError, ErrorFormat, Guardrails};
+
+pub use axis::{AXES, Axis, AxisValueError, AxisValues, ContractChanges, Files, Need, axis};
+pub use value::{Condition, ConditionId};
 
 /// A named value, with a sentence about it.
 #[derive(Debug, Clone, Copy)]
@@ -203,23 +209,6 @@ impl FromStr for Client {
     }
 }
 
-/// The parts of a condition that decide the responses to calls.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConditionParts {
-    /// The treatment of undeclared fields: [`Undeclared::Reject`] exactly if the guardrail `strict` is on.
-    pub undeclared: Undeclared,
-    /// The active guardrails. `healing` decides whether the error format applies, `truncation` whether lists are cut.
-    pub guardrails: Guardrails,
-    /// The error format; [`ErrorFormat::Bare`] exactly if `healing` is off.
-    pub format: ErrorFormat,
-    /// The facts that texts of domain errors state.
-    pub domain_errors: DomainErrors,
-    /// The facts that error texts may state.
-    pub content: Content,
-    /// The presentation of responses by the agent's client.
-    pub client: Client,
-}
-
 /// A named condition.
 #[derive(Debug)]
 pub struct ConditionEntry {
@@ -229,23 +218,24 @@ pub struct ConditionEntry {
     pub summary: &'static str,
     /// The only environment that the condition applies to; `None` for all.
     pub environment: Option<EnvironmentKind>,
-    /// The parts.
-    pub parts: ConditionParts,
+    /// What the name stands for.
+    pub values: AxisValues,
 }
 
-/// The guardrails of a server that only formats its errors.
-const HEALING: Guardrails = Guardrails { healing: true, ..Guardrails::NONE };
+/// A server without guardrails that answers with bare lines.
+const PLAIN: AxisValues = AxisValues {
+    errors: ErrorFormat::Bare,
+    undeclared: Undeclared::Pass,
+    content: Content::Native,
+    domain_errors: DomainErrors::Everything,
+    truncation: false,
+    contract: ContractChanges { shown: false, lock: None, include_all_severities: None, max_deltas_per_error: None },
+    client: Client::Raw,
+};
 
 /// A server on an SDK of MCP. Undeclared fields do not reach its handlers, and lists are whole.
-const fn sdk(format: ErrorFormat, domain_errors: DomainErrors) -> ConditionParts {
-    ConditionParts {
-        undeclared: Undeclared::Strip,
-        guardrails: HEALING,
-        format,
-        domain_errors,
-        content: Content::Native,
-        client: Client::Raw,
-    }
+const fn sdk(errors: ErrorFormat, domain_errors: DomainErrors) -> AxisValues {
+    AxisValues { errors, undeclared: Undeclared::Strip, domain_errors, ..PLAIN }
 }
 
 /// The named conditions. The tests of the engine compare those of SDKs with answers of servers on these SDKs.
@@ -254,58 +244,48 @@ pub static CONDITIONS: [ConditionEntry; 6] = [
         name: "bare",
         summary: "A server that answers every error with one bare line, and checks no undeclared fields: the lower bound.",
         environment: Some(EnvironmentKind::Simulator),
-        parts: ConditionParts {
-            undeclared: Undeclared::Pass,
-            guardrails: Guardrails::NONE,
-            format: ErrorFormat::Bare,
-            domain_errors: DomainErrors::Bare,
-            content: Content::Native,
-            client: Client::Raw,
-        },
+        values: AxisValues { domain_errors: DomainErrors::Bare, ..PLAIN },
     },
     ConditionEntry {
         name: "sdk-typescript",
         summary: "A server on the TypeScript SDK 1.29, whose author writes a message for each domain error.",
         environment: Some(EnvironmentKind::Simulator),
-        parts: sdk(ErrorFormat::ZodJson, DomainErrors::Message),
+        values: sdk(ErrorFormat::ZodJson, DomainErrors::Message),
     },
     ConditionEntry {
         name: "sdk-typescript+recovery",
         summary: "The same, and the author's text for a domain error also says how to recover.",
         environment: Some(EnvironmentKind::Simulator),
-        parts: sdk(ErrorFormat::ZodJson, DomainErrors::Recovery),
+        values: sdk(ErrorFormat::ZodJson, DomainErrors::Recovery),
     },
     ConditionEntry {
         name: "sdk-python",
         summary: "A server on the Python SDK 2.3, whose author writes a message for each domain error.",
         environment: Some(EnvironmentKind::Simulator),
-        parts: sdk(ErrorFormat::Pydantic, DomainErrors::Message),
+        values: sdk(ErrorFormat::Pydantic, DomainErrors::Message),
     },
     ConditionEntry {
         name: "fusion",
         summary: "All guardrails of MCP Fusion in the format `fusion-xml`.",
         environment: None,
-        parts: ConditionParts {
+        values: AxisValues {
+            errors: ErrorFormat::FusionXml,
             undeclared: Undeclared::Reject,
-            guardrails: Guardrails::ALL,
-            format: ErrorFormat::FusionXml,
-            domain_errors: DomainErrors::Everything,
-            content: Content::Native,
-            client: Client::Raw,
+            truncation: true,
+            contract: ContractChanges {
+                shown: true,
+                lock: None,
+                include_all_severities: None,
+                max_deltas_per_error: None,
+            },
+            ..PLAIN
         },
     },
     ConditionEntry {
         name: "as-is",
         summary: "An MCP server as it is, without anything in front of it.",
         environment: Some(EnvironmentKind::Mcp),
-        parts: ConditionParts {
-            undeclared: Undeclared::Pass,
-            guardrails: Guardrails::NONE,
-            format: ErrorFormat::Bare,
-            domain_errors: DomainErrors::Everything,
-            content: Content::Native,
-            client: Client::Raw,
-        },
+        values: PLAIN,
     },
 ];
 
@@ -348,12 +328,9 @@ mod tests {
     }
 
     #[test]
-    fn conditions_have_names_of_their_own_and_parts_that_agree() {
+    fn conditions_have_names_of_their_own() {
         for entry in &CONDITIONS {
-            let ConditionParts { undeclared, guardrails, format, .. } = &entry.parts;
-            assert_eq!(entry.name.parse::<&ConditionEntry>().unwrap().parts, entry.parts);
-            assert_eq!(guardrails.strict, *undeclared == Undeclared::Reject, "{}", entry.name);
-            assert_eq!(guardrails.healing, *format != ErrorFormat::Bare, "{}", entry.name);
+            assert_eq!(entry.name.parse::<&ConditionEntry>().unwrap().values, entry.values);
             assert!(entry.summary.ends_with('.') && !entry.name.contains(' '));
         }
         let error = "sdk-rust".parse::<&ConditionEntry>().unwrap_err();

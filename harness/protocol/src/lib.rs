@@ -36,8 +36,9 @@ pub use canonical::{canonical_json, fingerprint, fingerprint_file, json_type, sa
 pub use checksum::{ChecksumError, checked_members, line_with_checksum};
 pub use claim::{Claim, Measure, Span};
 pub use condition::{
-    CLIENTS, CONDITIONS, CONTENTS, Client, ConditionEntry, ConditionParts, Content, DOMAIN_ERRORS, DomainErrors,
-    ENVIRONMENTS, EnvironmentKind, NamedEntry, REFERENCE_CONDITION, UNDECLARED, Undeclared,
+    AXES, Axis, AxisValueError, AxisValues, CLIENTS, CONDITIONS, CONTENTS, Client, Condition, ConditionEntry,
+    ConditionId, Content, ContractChanges, DOMAIN_ERRORS, DomainErrors, ENVIRONMENTS, EnvironmentKind, Files,
+    NamedEntry, Need, REFERENCE_CONDITION, UNDECLARED, Undeclared, axis,
 };
 pub use definitions::{Function, SERVER_NAME, functions, tool_definitions};
 pub use display::{escape_markdown, is_unsafe, plain_text, xml_text};

@@ -18,6 +18,7 @@ mod shard;
 
 pub use counts::EpisodeCounts;
 pub use directory::{MAX_CELLS, NewRunDir, RunDir, RunDirError, RunLock, StoredScenario};
+pub use healbench_protocol::Condition;
 pub use integrity::{FileDigest, VerifiedFiles};
 pub use journal::{
     ClosedRecordedTurns, EpisodeResult, Journal, JournalError, RecordedTurnsReader, RecordedTurnsWriter,
@@ -26,7 +27,7 @@ pub use journal::{
 pub use line_file::JournalEntry;
 pub use manifest::{CassetteMode, FORMAT_VERSION, PriceSource, RunManifest, RunStatus, RunTimes};
 pub use merge::{MergeError, ShardState, Survey, SurveyedShard, merge_manifests, survey};
-pub use plan::{CellRef, Condition, DeltaOptions, Environment, Plan, PlannedScenario, content_suffix, has_own_name};
+pub use plan::{CellRef, Environment, Plan, PlannedScenario};
 pub use progress::Progress;
 pub use requests::{RequestFile, RequestLine};
 pub use rounds::{MIN_ROUNDS, PairRole, PairRounds, PairedRun, ROUNDS_VERSION, RoundsError};

@@ -33,7 +33,7 @@ pub use limits::{Budget, Limits, ParseBudgetError, PriceOf, StopRule};
 pub use plan::{Axes, build_plan};
 pub use replay::{Replayer, replay};
 pub use scenario_context::{
-    EnvironmentFactory, ScenarioContext, ScenarioSetupError, SetupFailure, server_environments,
+    EnvironmentFactory, ScenarioContext, ScenarioSetupError, SetupFailure, server_environments, simulator_engine,
 };
 pub use server::copy_folder;
 pub use tokens::{TOKENIZER, TokenCounter, count_tokens, is_estimated};

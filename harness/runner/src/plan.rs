@@ -1,5 +1,5 @@
-use healbench_protocol::{AgentSpec, ErrorFormat, Guardrails, Seed};
-use healbench_record::{Condition, Environment, Plan, PlannedScenario};
+use healbench_protocol::{AgentSpec, Condition, Seed};
+use healbench_record::{Environment, Plan, PlannedScenario};
 use healbench_scenarios::Scenario;
 
 /// The axes of a plan, except for the scenarios.
@@ -7,29 +7,16 @@ use healbench_scenarios::Scenario;
 pub struct Axes {
     /// The agents.
     pub agents: Vec<AgentSpec>,
-    /// The sets of guardrails.
-    pub guardrails: Vec<Guardrails>,
-    /// The error formats, for the sets with `healing`.
-    pub formats: Vec<ErrorFormat>,
+    /// The conditions.
+    pub conditions: Vec<Condition>,
     /// The number of repetitions of each cell.
     pub trials: u32,
     /// The seed.
     pub seed: Seed,
 }
 
-/// Builds a plan. A set without `healing` gets one condition instead of one per format, because the format has no
-/// effect.
+/// Builds a plan on the simulator.
 pub fn build_plan(axes: &Axes, scenarios: &[Scenario]) -> Plan {
-    let mut conditions: Vec<Condition> = Vec::new();
-    for guardrails in &axes.guardrails {
-        let formats = if guardrails.healing { axes.formats.as_slice() } else { &[ErrorFormat::Bare] };
-        for format in formats {
-            let condition = Condition::new(*guardrails, format.clone());
-            if !conditions.contains(&condition) {
-                conditions.push(condition);
-            }
-        }
-    }
     let planned = |scenario: &Scenario| PlannedScenario {
         id: scenario.id.clone(),
         cluster: scenario.cluster.clone(),
@@ -42,7 +29,7 @@ pub fn build_plan(axes: &Axes, scenarios: &[Scenario]) -> Plan {
         trials: axes.trials,
         environment: Environment::default(),
         agents: axes.agents.clone(),
-        conditions,
+        conditions: axes.conditions.clone(),
         scenarios: scenarios.iter().map(planned).collect(),
     }
 }

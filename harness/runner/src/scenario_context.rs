@@ -1,12 +1,15 @@
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use healbench_engine::contract::ContractAwareness;
+use healbench_engine::definition::Tool;
 use healbench_engine::{ClientProfile, CompileError, Engine, ForeignSettings, WorldBase};
 use healbench_mcp::Supervisor;
 use healbench_protocol::{
-    Deadline, Environment, EnvironmentError, EnvironmentKind, SERVER_NAME, Seed, ToolSpec, tool_definitions,
+    AxisValues, Condition, ContractChanges, Deadline, Environment, EnvironmentError, EnvironmentKind, SERVER_NAME,
+    Seed, ToolSpec, tool_definitions,
 };
-use healbench_record::{Condition, DeltaOptions, Plan};
+use healbench_record::Plan;
 use healbench_scenarios::{EpisodeState, Scenario, Schedule};
 use rustc_hash::FxHashMap;
 
@@ -81,21 +84,36 @@ const MAX_CACHED_TRIALS: u32 = 1 << 18;
 const MAX_CACHED_SCHEDULES: usize = 1024;
 
 /// Returns the contract changes that errors show: those of the scenario, unless the condition has others.
-fn awareness(scenario: &ContractAwareness, deltas: DeltaOptions) -> ContractAwareness {
+fn awareness(scenario: &ContractAwareness, deltas: &ContractChanges) -> ContractAwareness {
     ContractAwareness {
         include_all_severities: deltas.include_all_severities.unwrap_or(scenario.include_all_severities),
         max_deltas_per_error: deltas.max_deltas_per_error.map_or(scenario.max_deltas_per_error, usize::from),
-        known_contracts: scenario.known_contracts.clone(),
+        known_contracts: if deltas.lock.is_some() { scenario.known_contracts.clone() } else { BTreeMap::new() },
     }
+}
+
+/// Returns the engine of a condition with the simulator's tools. `awareness` is that of the scenario, with the contracts of the lockfile.
+///
+/// # Errors
+/// [`CompileError`] of a tool or of a template.
+pub fn simulator_engine(
+    tools: &[Tool],
+    awareness: &ContractAwareness,
+    condition: &Condition,
+) -> Result<Engine, CompileError> {
+    let awareness = self::awareness(awareness, &condition.values.contract);
+    let engine = Engine::with_awareness(tools, condition.guardrails(), condition.format(), &awareness)?;
+    let AxisValues { undeclared, domain_errors, content, .. } = condition.values;
+    Ok(engine.with_undeclared(undeclared).with_domain_errors(domain_errors).with_content(content, count_tokens))
 }
 
 /// Returns the client of each condition.
 fn clients(plan: &Plan, tools: &[ToolSpec]) -> Vec<Option<ClientProfile>> {
-    if plan.conditions.iter().all(|condition| condition.client.is_raw()) {
+    if plan.conditions.iter().all(|condition| condition.values.client.is_raw()) {
         return plan.conditions.iter().map(|_| None).collect();
     }
     let definitions = tool_definitions(tools);
-    let client = |condition: &Condition| ClientProfile::new(condition.client, SERVER_NAME, &definitions);
+    let client = |condition: &Condition| ClientProfile::new(condition.values.client, SERVER_NAME, &definitions);
     plan.conditions.iter().map(client).collect()
 }
 
@@ -120,18 +138,11 @@ impl<'a> ScenarioContext<'a> {
             Some(make) => make(scenario, plan.seed).map_err(|error| failed(error.into()))?,
         };
         let engine = |condition: &Condition| match environment.kind() {
-            EnvironmentKind::Simulator => {
-                let awareness = awareness(&scenario.awareness, condition.deltas);
-                Engine::with_awareness(&scenario.tools, condition.guardrails, &condition.format, &awareness)
-            }
+            EnvironmentKind::Simulator => simulator_engine(&scenario.tools, &scenario.awareness, condition),
             EnvironmentKind::Mcp => {
                 let settings = ForeignSettings { max_tokens: MAX_RESULT_TOKENS, count_tokens };
-                Engine::for_server(environment.tools(), condition.guardrails, &condition.format, settings)
+                Engine::for_server(environment.tools(), condition.guardrails(), condition.format(), settings)
             }
-        };
-        let engine = |condition| {
-            let engine = engine(condition)?.with_undeclared(condition.undeclared);
-            Ok(engine.with_domain_errors(condition.domain_errors).with_content(condition.content, count_tokens))
         };
         let engines = plan.conditions.iter().map(engine).collect::<Result<_, CompileError>>();
         let engines = engines.map_err(|error| failed(error.into()))?;
@@ -209,8 +220,8 @@ mod tests {
     #[test]
     fn a_shared_schedule_is_sent_as_it_was_drawn() {
         let scenarios = load_suite(&["quickstart".into()]).unwrap();
-        let (guardrails, formats) = (vec![Guardrails::NONE], vec![ErrorFormat::FusionXml]);
-        let axes = Axes { agents: Vec::new(), guardrails, formats, trials: 60, seed: Seed(1) };
+        let conditions = vec![Condition::new(Guardrails::NONE, ErrorFormat::Bare)];
+        let axes = Axes { agents: Vec::new(), conditions, trials: 60, seed: Seed(1) };
         let plan = build_plan(&axes, &scenarios);
         let drafts = |schedule: &Schedule| -> Vec<String> {
             schedule.script.steps.iter().map(|step| step.draft.wire_text()).collect()

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use healbench_protocol::{canonical_json, fingerprint};
-use healbench_record::{CallRecord, CellRef, Condition, EpisodeRecord, Outcome, Plan, RunDir, RunManifest, RunStatus};
+use healbench_record::{CallRecord, CellRef, EpisodeRecord, Outcome, Plan, RunDir, RunManifest, RunStatus};
 use serde::Serialize;
 use serde_json::ser::{CharEscape, CompactFormatter, Formatter};
 use sha2::{Digest as _, Sha256};
@@ -68,7 +68,7 @@ impl Baseline {
             trials: plan.trials,
             tokenizer: manifest.tokenizer.clone(),
             environment: plan.environment.to_string(),
-            contracts: plan.conditions.iter().find_map(Condition::contracts_label),
+            contracts: plan.contracts_label(),
             prices: manifest.prices.as_ref().map(|prices| format!("{} {}", prices.date, short_hash(&prices.sha256))),
             times: manifest.times().filter(|_| (0..plan.agents.len()).any(|agent| !plan.is_reproducible(agent))),
             agents: plan
@@ -76,11 +76,11 @@ impl Baseline {
                 .iter()
                 .map(|agent| (agent.id(), agent_fingerprint(agent.kind, &agent.settings)))
                 .collect(),
-            formats: plan.conditions.iter().map(|s| (s.format.to_string(), template_hash(&s.format))).collect(),
+            formats: plan.conditions.iter().map(|c| (c.format().to_string(), template_hash(c.format()))).collect(),
             conditions: plan
                 .conditions
                 .iter()
-                .filter_map(|condition| Some((condition.own_name()?.to_owned(), condition.other_parts())))
+                .filter_map(|condition| Some((condition.own_name()?, condition.other_parts())))
                 .collect(),
             scenarios: scenarios.collect(),
             cells,
@@ -98,9 +98,9 @@ fn cell_name(plan: &Plan, cell: CellRef) -> CellName {
     let condition = &plan.conditions[cell.condition];
     CellName {
         agent: plan.agents[cell.agent].id(),
-        guardrails: condition.guardrails,
-        format: condition.format.to_string(),
-        condition: condition.own_name().map(str::to_owned),
+        guardrails: condition.guardrails(),
+        format: condition.format().to_string(),
+        condition: condition.own_name(),
     }
 }
 

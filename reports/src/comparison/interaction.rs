@@ -51,20 +51,21 @@ pub(super) fn interactions(
 ) -> Vec<Interaction> {
     let at = |guardrails: Guardrails, content: Content, format: &ErrorFormat| {
         plan.conditions.iter().position(|condition| {
-            let is_same = condition.guardrails == guardrails && condition.content == content;
-            is_same && condition.format == *format && condition.client == plan.conditions[0].client
+            let is_same = condition.guardrails() == guardrails && condition.values.content == content;
+            is_same && condition.format() == format && condition.values.client == plan.conditions[0].values.client
         })
     };
-    let with_healing = || plan.conditions.iter().filter(|condition| condition.guardrails.healing);
+    let with_healing = || plan.conditions.iter().filter(|condition| condition.guardrails().healing);
     let is = |name: Option<&str>, other: &str| name.is_none_or(|name| name == other);
-    let base_content = with_healing().map(|condition| condition.content).find(|c| is(reference_content, c.name()));
-    let base_format = with_healing().map(|condition| &condition.format).find(|f| is(reference_format, &f.name()));
+    let base_content =
+        with_healing().map(|condition| condition.values.content).find(|c| is(reference_content, c.name()));
+    let base_format = with_healing().map(|condition| condition.format()).find(|f| is(reference_format, &f.name()));
     let (Some(base_content), Some(base_format)) = (base_content, base_format) else { return Vec::new() };
     let mut found: Vec<Interaction> = Vec::new();
     for (agent, spec) in plan.agents.iter().enumerate() {
         // Each condition that differs in both from the references has one interaction; another of the same parts repeats it.
         for (index, condition) in plan.conditions.iter().enumerate() {
-            let (guardrails, content, format) = (condition.guardrails, condition.content, &condition.format);
+            let (guardrails, content, format) = (condition.guardrails(), condition.values.content, condition.format());
             let differs = content != base_content && format != base_format;
             if !differs || !guardrails.healing || at(guardrails, content, format) != Some(index) {
                 continue;

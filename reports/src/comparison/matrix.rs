@@ -151,7 +151,7 @@ pub fn matrix(side: Side<'_>, axis: Axis, reference: Option<&str>) -> Result<Mat
 /// # Errors
 /// As [`crate::summarize`].
 pub(crate) fn main_matrix(run: &RunDir, plan: &Plan) -> Result<Option<Matrix>, ReportError> {
-    let has_names = plan.conditions.iter().any(|condition| condition.own_name().is_some());
+    let has_names = plan.conditions.iter().any(|condition| !condition.is_plain());
     let axes = if has_names { &[Axis::Condition][..] } else { &[Axis::Format, Axis::Content, Axis::Guardrails] };
     for axis in axes.iter().copied() {
         let layout = layout(plan, axis);
@@ -168,7 +168,7 @@ pub(crate) fn main_matrix(run: &RunDir, plan: &Plan) -> Result<Option<Matrix>, R
 fn default_reference(plan: &Plan, axis: Axis, rows: &[String]) -> usize {
     let row = |name: &str| rows.iter().position(|row| row == name);
     let reference_condition = || {
-        let is_reference = |condition: &Condition| condition.name_without_client() == REFERENCE_CONDITION;
+        let is_reference = |condition: &Condition| condition.is_named(REFERENCE_CONDITION);
         plan.conditions.iter().position(is_reference)
     };
     match axis {
@@ -279,13 +279,16 @@ impl Axis {
 fn layout(plan: &Plan, axis: Axis) -> (Vec<String>, Vec<ColumnLayout>) {
     let at = |guardrails: Guardrails, format: &ErrorFormat, (content, client): (Content, Client)| {
         plan.conditions.iter().position(|condition| {
-            let is_same = condition.guardrails == guardrails && condition.format == *format;
-            is_same && condition.content == content && condition.client == client
+            let is_same = condition.guardrails() == guardrails && condition.format() == format;
+            is_same && condition.values.content == content && condition.values.client == client
         })
     };
-    let clients = distinct(plan.conditions.iter().map(|condition| condition.client));
+    let clients = distinct(plan.conditions.iter().map(|condition| condition.values.client));
     let mut contents = distinct(
-        plan.conditions.iter().filter(|condition| condition.guardrails.healing).map(|condition| condition.content),
+        plan.conditions
+            .iter()
+            .filter(|condition| condition.guardrails().healing)
+            .map(|condition| condition.values.content),
     );
     if contents.is_empty() {
         contents.push(Content::Native);
@@ -298,9 +301,9 @@ fn layout(plan: &Plan, axis: Axis) -> (Vec<String>, Vec<ColumnLayout>) {
         std::iter::once(text.as_str()).chain(content).chain(client).collect::<Vec<_>>().join(" ")
     };
     let formats = distinct(
-        plan.conditions.iter().map(|condition| &condition.format).filter(|format| **format != ErrorFormat::Bare),
+        plan.conditions.iter().map(|condition| condition.format()).filter(|format| **format != ErrorFormat::Bare),
     );
-    let sets = distinct(plan.conditions.iter().map(|condition| condition.guardrails));
+    let sets = distinct(plan.conditions.iter().map(|condition| condition.guardrails()));
     let scripted = |agent: usize| plan.agents[agent].kind == AgentKind::Scripted;
     let by_agent = |conditions: &dyn Fn(usize) -> Vec<(String, Vec<Option<CellIndex>>)>| -> Vec<ColumnLayout> {
         let columns = (0..plan.agents.len()).flat_map(|agent| {
@@ -363,28 +366,29 @@ fn layout(plan: &Plan, axis: Axis) -> (Vec<String>, Vec<ColumnLayout>) {
             (contents.iter().map(|content| content.name().to_owned()).collect(), columns)
         }
         Axis::Client => {
-            let names = distinct(plan.conditions.iter().map(Condition::name_without_client));
+            let names = distinct(plan.conditions.iter().map(|condition| condition.label_without(&["client"])));
             let with = |name: &str, client: Client| {
-                let is_it =
-                    |condition: &Condition| condition.client == client && condition.name_without_client() == name;
+                let is_it = |condition: &Condition| {
+                    condition.values.client == client && condition.label_without(&["client"]) == name
+                };
                 plan.conditions.iter().position(is_it)
             };
             let columns = by_agent(&|agent| {
                 let indices =
                     |name| clients.iter().map(|client| Some((agent, with(name, *client)?))).collect::<Vec<_>>();
-                names.iter().map(|name| ((*name).to_owned(), indices(name))).collect()
+                names.iter().map(|name| (name.clone(), indices(name))).collect()
             });
             (clients.iter().map(|client| client.name().to_owned()).collect(), columns)
         }
         Axis::Condition => {
             let indices = |agent| (0..plan.conditions.len()).map(|condition| Some((agent, condition))).collect();
             let columns = by_agent(&|agent| vec![(String::new(), indices(agent))]);
-            (plan.conditions.iter().map(short_name).collect(), columns)
+            (plan.conditions.iter().map(Condition::short_label).collect(), columns)
         }
         Axis::Agent => {
             let column = |(index, condition): (usize, &Condition)| ColumnLayout {
                 agent: None,
-                condition: short_name(condition),
+                condition: condition.short_label(),
                 scripted: (0..plan.agents.len()).any(scripted),
                 indices: (0..plan.agents.len()).map(|agent| Some((agent, index))).collect(),
             };
@@ -393,15 +397,6 @@ fn layout(plan: &Plan, axis: Axis) -> (Vec<String>, Vec<ColumnLayout>) {
                 plan.conditions.iter().enumerate().map(column).collect(),
             )
         }
-    }
-}
-
-/// Returns the name of a condition, without the format `bare`.
-fn short_name(condition: &Condition) -> String {
-    match (condition.own_name(), &condition.format) {
-        (Some(name), _) => name.to_owned(),
-        (None, ErrorFormat::Bare) => condition.guardrails.to_string(),
-        (None, format) => format!("{} {format}{}", condition.guardrails, condition.content_suffix()),
     }
 }
 

@@ -11,6 +11,7 @@ use super::{
     CellComparison, Cluster, Comparison, ComparisonError, EpisodeMetrics, Flip, MetricDifference, PairingFailure, Side,
     Unpaired, difference,
 };
+use crate::condition::ShownCondition;
 use crate::frames::check_names;
 use crate::metric::Metric;
 use crate::rate::CONFIDENCE;
@@ -88,7 +89,7 @@ fn read(side: Side<'_>) -> Result<RunEpisodes, ComparisonError> {
 
 /// Identifies a condition within its plan. A template is identified by its file name, even if its text differs.
 pub(crate) fn condition_key(condition: &Condition) -> String {
-    condition.name.clone()
+    condition.label()
 }
 
 /// Returns the indices of common entries in both lists, in the order of the first list.
@@ -189,9 +190,7 @@ impl Pairing<'_> {
             agent: agent.to_string(),
             title: agent.title(),
             kind: agent.kind,
-            condition: condition.name.clone(),
-            guardrails: condition.guardrails,
-            format: condition.format.clone(),
+            condition: ShownCondition::from(condition),
             pairs,
             changed,
             metrics: metrics
@@ -239,9 +238,7 @@ impl Pairing<'_> {
             self.flips.push(Flip {
                 scenario: after.scenarios[there.scenario].id.clone(),
                 title: after.agents[there.agent].title(),
-                condition: condition.name.clone(),
-                guardrails: condition.guardrails,
-                format: condition.format.clone(),
+                condition: ShownCondition::from(condition),
                 trial: there.trial,
                 base: base.outcome,
                 candidate: candidate.outcome,
@@ -296,10 +293,10 @@ fn differs(base: Side<'_>, candidate: Side<'_>) -> Vec<String> {
     }
     for (here, there) in common_indices(&plans.0.conditions, &plans.1.conditions, condition_key) {
         let [before, after] = [&plans.0.conditions[here], &plans.1.conditions[there]];
-        if (before.guardrails, before.other_parts()) != (after.guardrails, after.other_parts()) {
-            found.push(format!("condition {}: its parts", before.name));
+        if (before.guardrails(), before.other_parts()) != (after.guardrails(), after.other_parts()) {
+            found.push(format!("condition {}: its parts", before.label()));
         }
-        let (from, to) = (&plans.0.conditions[here].format, &plans.1.conditions[there].format);
+        let (from, to) = (plans.0.conditions[here].format(), plans.1.conditions[there].format());
         let template = format!("error format {from}: its text");
         if from != to && !found.contains(&template) {
             found.push(template);

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use healbench_protocol::{AgentKind, ErrorClass, Usage};
+use healbench_protocol::{AgentKind, Condition, ErrorClass, Usage};
 use healbench_record::{
     BilledTokens, CallRecord, ChainEnd, EndedBy, EpisodeCounts, EpisodeRecord, ModelUsage, Outcome, Plan,
 };
@@ -21,6 +21,7 @@ pub(super) const BPE: &str = "bpe";
 pub(super) struct AxisNames {
     plan: Plan,
     agents: Vec<String>,
+    conditions: Vec<String>,
     guardrails: Vec<String>,
     formats: Vec<String>,
 }
@@ -31,8 +32,9 @@ impl AxisNames {
         AxisNames {
             plan: plan.clone(),
             agents: plan.agents.iter().map(ToString::to_string).collect(),
-            guardrails: conditions.iter().map(|condition| condition.guardrails.to_string()).collect(),
-            formats: conditions.iter().map(|condition| condition.format.name().to_string()).collect(),
+            conditions: conditions.iter().map(Condition::label).collect(),
+            guardrails: conditions.iter().map(|condition| condition.guardrails().to_string()).collect(),
+            formats: conditions.iter().map(|condition| condition.format().name().to_string()).collect(),
         }
     }
 }
@@ -55,12 +57,12 @@ pub(super) fn episode_row<'a>(row: &'a EpisodeRecord, axes: &'a AxisNames) -> Re
         server: axes.plan.environment.server.as_deref(),
         agent: &axes.agents[cell.agent],
         agent_kind: agent.kind.name(),
-        condition: &condition.name,
-        undeclared: condition.undeclared.name(),
+        condition: &axes.conditions[cell.condition],
+        undeclared: condition.values.undeclared.name(),
         guardrails: &axes.guardrails[cell.condition],
         format: &axes.formats[cell.condition],
-        content: condition.content.name(),
-        client: condition.client.name(),
+        content: condition.values.content.name(),
+        client: condition.values.client.name(),
         trial: cell.trial,
         outcome: row.outcome.name(),
         ended_by: row.ended_by.name(),

@@ -46,7 +46,7 @@ fn table(claims: &[ClaimReport], width: usize, intervals: bool) -> Table {
             let measured = measured.next().unwrap_or_default();
             let cells: Vec<TableCell> =
                 vec![plain_cell(rate_percent(row.success)), measured, plain_cell(claimed), verdict(row)];
-            let label = format!("{INDENT}{INDENT}{}", condition_label(&row.condition, row.guardrails, &row.format));
+            let label = format!("{INDENT}{INDENT}{}", condition_label(&row.condition));
             lines.push(TableLine::Row { label, cells });
         }
     }

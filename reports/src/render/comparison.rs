@@ -104,10 +104,7 @@ fn table_with(cells: &[&CellComparison], intervals: bool) -> Table {
             tokens,
             calls,
         ];
-        lines.push(TableLine::Row {
-            label: format!("{INDENT}{}", condition_label(&cell.condition, cell.guardrails, &cell.format)),
-            cells,
-        });
+        lines.push(TableLine::Row { label: format!("{INDENT}{}", condition_label(&cell.condition)), cells });
     }
     let heads = [
         ["pairs", "changed"],
@@ -188,11 +185,7 @@ fn other_metrics(cells: &[&CellComparison], options: ComparisonOptions) -> Vec<S
         }
         let column = changed_cells.iter().map(|(_, entry)| estimate(Some(entry), true)).collect();
         let rows = changed_cells.iter().zip(align_estimates(column)).map(|((cell, entry), estimate)| {
-            let label = format!(
-                "{INDENT}{} {}",
-                plain_text(&cell.title),
-                condition_label(&cell.condition, cell.guardrails, &cell.format)
-            );
+            let label = format!("{INDENT}{} {}", plain_text(&cell.title), condition_label(&cell.condition));
             let means = plain_cell(format!("{} → {}", mean(entry, entry.base), mean(entry, entry.candidate)));
             TableLine::Row { label, cells: vec![means, estimate] as Vec<TableCell> }
         });
@@ -299,7 +292,7 @@ pub(super) fn conclusion(comparison: &Comparison) -> (String, Paint) {
         this_suite(entry),
         others.unwrap_or_default(),
         plain_text(&shown.title),
-        condition_label(&shown.condition, shown.guardrails, &shown.format),
+        condition_label(&shown.condition),
     );
     if let Some((first, rest)) = scenarios.split_first() {
         text.push_str(&format!(", in {}", plain_text(first)));
@@ -324,7 +317,7 @@ fn flip_label(flip: &Flip) -> String {
         "{} · {} · {} · trial {}: {} → {}",
         plain_text(&flip.scenario),
         plain_text(&flip.title),
-        condition_label(&flip.condition, flip.guardrails, &flip.format),
+        condition_label(&flip.condition),
         flip.trial,
         flip.base,
         flip.candidate

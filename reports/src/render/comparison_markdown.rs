@@ -87,7 +87,7 @@ fn cells(changed: &[&CellComparison]) -> Vec<String> {
         };
         let cells = [
             escape_markdown(&cell.title),
-            escape_markdown(&condition_label(&cell.condition, cell.guardrails, &cell.format)),
+            escape_markdown(&condition_label(&cell.condition)),
             count(cell.changed),
             this_suite(entry(Metric::Success)),
             estimate(Metric::Success),

@@ -71,9 +71,9 @@ fn labeled_record(agent: &AgentReport, row: &ReportRow) -> Record {
     record.add("agent_kind", agent.kind.name());
     record.add_optional("opening", agent.opening.map(|opening| opening.name()));
     record.add_optional("tools_mode", agent.tools.map(|tools| tools.name()));
-    record.add("condition", &row.condition);
-    record.add("guardrails", row.guardrails);
-    record.add("format", &row.format);
+    record.add("condition", row.condition.label());
+    record.add("guardrails", row.condition.guardrails());
+    record.add("format", row.condition.format());
     record
 }
 

@@ -23,10 +23,10 @@ pub fn inspect_log(
     agent: &AgentReport,
     row: &ReportRow,
 ) -> Map<String, Value> {
-    let condition = condition_label(&row.condition, row.guardrails, &row.format);
+    let condition = condition_label(&row.condition);
     let suite = report.suite.as_deref().unwrap_or("suites");
     let task = format!("{suite}: {condition}");
-    let id = format!("{}-{}-{}", manifest.started, agent.title, row.condition);
+    let id = format!("{}-{}-{}", manifest.started, agent.title, row.condition.label());
     let success = row.rate(RowMetric::Success);
     // The standard error over all episodes, as Inspect's `stderr` is.
     let stderr =
@@ -59,9 +59,9 @@ pub fn inspect_log(
             "config": {"epochs": report.trials},
             "packages": {"healbench": manifest.healbench},
             "metadata": {
-                "condition": row.condition,
-                "guardrails": row.guardrails.to_string(),
-                "format": row.format.to_string(),
+                "condition": row.condition.label(),
+                "guardrails": row.condition.guardrails().to_string(),
+                "format": row.condition.format().to_string(),
                 "seed": report.seed.0,
                 "tokenizer": report.tokenizer,
                 "server": report.server,

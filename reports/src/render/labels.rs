@@ -2,14 +2,13 @@
 
 use std::borrow::Cow;
 
-use healbench_protocol::{ErrorFormat, Guardrails};
-use healbench_record::{content_suffix, has_own_name};
+use healbench_protocol::{Condition, ErrorFormat, Guardrails};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::layout::{Paint, StyledSpan, TableCell};
 use super::plain_text;
 use crate::statistics::Interval;
-use crate::summary::{ReportRow, Verdict, verdict};
+use crate::summary::{Report, ReportRow, Verdict, verdict};
 
 /// The note on rows of simulated readers.
 pub(super) const READERS_NOTE: &str =
@@ -70,22 +69,22 @@ pub(super) fn plain_cell(text: String) -> TableCell {
     vec![StyledSpan::new(text, Paint::Plain)]
 }
 
-/// `sdk-typescript`: the name of a condition. That of a condition without a name of its own is `all fusion-xml`: the
-/// guardrails, and the format unless `healing` is off, and the level of content unless it is `native`.
-pub(super) fn condition_label(name: &str, guardrails: Guardrails, format: &ErrorFormat) -> String {
-    if has_own_name(name, guardrails, format) {
-        return plain_text(name).into_owned();
-    }
-    let content = content_suffix(name, guardrails, format);
-    let format = format_name(format);
-    if format.is_empty() { guardrails.to_string() } else { format!("{guardrails} {format}{content}") }
+/// `sdk-typescript`, `all fusion-xml`: the short label of a condition.
+pub(super) fn condition_label(condition: &Condition) -> String {
+    // A template's file and a condition of the user may have any name.
+    plain_text(&condition.short_label()).into_owned()
+}
+
+/// Returns true for the row that others are compared with.
+pub(super) fn is_reference(report: &Report, row: &ReportRow) -> bool {
+    report.reference.as_ref().is_some_and(|reference| *reference == row.condition.label())
 }
 
 /// `no guardrails`, or as [`condition_label`].
 pub(super) fn row_label(row: &ReportRow) -> String {
-    match row.guardrails == Guardrails::NONE && !has_own_name(&row.condition, row.guardrails, &row.format) {
+    match row.condition.guardrails() == Guardrails::NONE && row.condition.is_plain() {
         true => "no guardrails".to_owned(),
-        false => condition_label(&row.condition, row.guardrails, &row.format),
+        false => condition_label(&row.condition),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The table that grows during a run: one line per cell, with column widths that are fixed at the start.
 
-use healbench_record::{Condition, Plan};
+use healbench_record::Plan;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::number::{UNKNOWN, count, money, rate_amount, rate_decimal};
@@ -27,10 +27,7 @@ impl LiveTable {
         let scenarios: Vec<String> =
             plan.scenarios.iter().map(|scenario| plain_text(&scenario.id).into_owned()).collect();
         let agents: Vec<String> = plan.agents.iter().map(|agent| plain_text(&agent.title()).into_owned()).collect();
-        let condition = |found: &Condition| {
-            plain_text(&labels::condition_label(&found.name, found.guardrails, &found.format)).into_owned()
-        };
-        let conditions: Vec<String> = plan.conditions.iter().map(condition).collect();
+        let conditions: Vec<String> = plan.conditions.iter().map(labels::condition_label).collect();
         let trials = count(u64::from(plan.trials)).width();
         let widths = [
             column_width(&scenarios, "scenario"),

@@ -1,7 +1,6 @@
 mod screen;
 
 use healbench_protocol::{AgentKind, Opening};
-use healbench_record::has_own_name;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::ablation;
@@ -142,7 +141,7 @@ fn summary(report: &Report, selection: &Selection, intervals: bool) -> Table {
         for rows in &selected.rows {
             let row = &agent.rows[rows.first];
             let (success, versus) = estimates.next().unwrap_or_default();
-            let best = report.answer.best_condition(&agent.title) == Some(&row.condition);
+            let best = report.answer.best_condition(&agent.title) == Some(&row.condition.label());
             let mark = if best { BEST } else { INDENT };
             let cells = [success, versus].into_iter().chain(metric_cells(Group::Outcome, row)).collect();
             lines.push(TableLine::Row { label: format!("{mark}{}", equal_label(agent, rows)), cells });
@@ -158,7 +157,7 @@ const BEST: &str = "* ";
 pub(super) fn equal_label(agent: &AgentReport, rows: &EqualRows) -> String {
     let label = |row: usize| {
         let row = &agent.rows[row];
-        condition_label(&row.condition, row.guardrails, &row.format)
+        condition_label(&row.condition)
     };
     let first = label(rows.first);
     let others = rows.others.iter().map(|row| {
@@ -297,7 +296,7 @@ fn table_of<'a>(
         lines.push(TableLine::Title(StyledSpan::new(plain_text(&agent.title), Paint::Bold)));
         for row in &agent.rows {
             lines.push(TableLine::Row {
-                label: format!("{INDENT}{}", condition_label(&row.condition, row.guardrails, &row.format)),
+                label: format!("{INDENT}{}", condition_label(&row.condition)),
                 cells: cells(row),
             });
         }
@@ -313,9 +312,9 @@ fn scenarios(report: &Report, agent: &AgentReport, width: usize) -> Vec<Table> {
     let build = |rows: &[ReportRow]| {
         let heads = rows
             .iter()
-            .map(|row| match has_own_name(&row.condition, row.guardrails, &row.format) {
-                true => [plain_text(&row.condition).into_owned(), String::new()],
-                false => [row.guardrails.to_string(), format_name(&row.format).into_owned()],
+            .map(|row| match row.condition.is_plain() {
+                true => [row.condition.guardrails().to_string(), format_name(row.condition.format()).into_owned()],
+                false => [plain_text(&row.condition.label()).into_owned(), String::new()],
             })
             .collect();
         let mut lines = vec![TableLine::Title(StyledSpan::new(plain_text(&agent.title), Paint::Bold))];
@@ -361,14 +360,14 @@ fn versus_reference(row: &ReportRow, intervals: bool) -> Estimate {
 /// Returns the first agent's row of the reference condition.
 fn reference_row(report: &Report) -> Option<&ReportRow> {
     let reference = report.reference.as_ref()?;
-    report.agents.first()?.rows.iter().find(|row| row.condition == *reference)
+    report.agents.first()?.rows.iter().find(|row| row.condition.label() == *reference)
 }
 
 fn notes(report: &Report, intervals: bool, detail: Detail) -> Vec<String> {
     let mut notes = Vec::new();
     let level = percent(report.confidence);
     if let Some(row) = reference_row(report) {
-        let label = condition_label(&row.condition, row.guardrails, &row.format);
+        let label = condition_label(&row.condition);
         notes.push(format!("The reference is `{label}`."));
     }
     notes.push(if intervals {
@@ -436,12 +435,7 @@ pub(super) fn exclusion_notes(report: &Report) -> Vec<String> {
         let unmatched = report.agents.iter().flat_map(|agent| {
             let rows = agent.rows.iter().filter_map(|row| Some((row, row.vs_reference?.unmatched)));
             rows.filter(|(_, unmatched)| *unmatched > 0).map(|(row, unmatched)| {
-                format!(
-                    "{} {} {}",
-                    plain_text(&agent.title),
-                    condition_label(&row.condition, row.guardrails, &row.format),
-                    count(unmatched)
-                )
+                format!("{} {} {}", plain_text(&agent.title), condition_label(&row.condition), count(unmatched))
             })
         });
         let unmatched: Vec<String> = unmatched.collect();

@@ -1,7 +1,7 @@
 //! A transcript as text for a terminal. All text of files, agents and errors is escaped.
 
 use healbench_protocol::ErrorClass;
-use healbench_record::{CallRecord, ChainEnd, Outcome, content_suffix, has_own_name};
+use healbench_record::{CallRecord, ChainEnd, Outcome};
 
 use super::layout::{Paint, StyledSpan, wrap};
 use super::spans;
@@ -63,17 +63,11 @@ struct TranscriptWriter {
 
 impl TranscriptWriter {
     fn head(&mut self, transcript: &Transcript) {
-        let Transcript { scenario, agent, condition, guardrails, format, trial, .. } = transcript;
+        let Transcript { scenario, agent, condition, trial, .. } = transcript;
         let mut title = [
             plain_text(scenario).into_owned(),
             plain_text(agent).into_owned(),
-            match has_own_name(condition, *guardrails, format) {
-                true => plain_text(condition).into_owned(),
-                false => {
-                    let content = content_suffix(condition, *guardrails, format);
-                    format!("{guardrails}/{}{content}", plain_text(&format.name()))
-                }
-            },
+            plain_text(&condition.title()).into_owned(),
             format!("trial {trial}"),
         ]
         .join(SEPARATOR);

@@ -91,9 +91,9 @@ fn adjust<'a>(effects: impl Iterator<Item = &'a mut Effect>) {
 /// Returns the distinct error formats of the plan; `bare` only if there is no other.
 pub(super) fn formats(plan: &Plan) -> Vec<ErrorFormat> {
     let mut formats = Vec::new();
-    for condition in plan.conditions.iter().filter(|condition| condition.own_name().is_none()) {
-        if condition.format != ErrorFormat::Bare && !formats.contains(&condition.format) {
-            formats.push(condition.format.clone());
+    for condition in plan.conditions.iter().filter(|condition| condition.is_plain()) {
+        if *condition.format() != ErrorFormat::Bare && !formats.contains(condition.format()) {
+            formats.push(condition.format().clone());
         }
     }
     if formats.is_empty() { vec![ErrorFormat::Bare] } else { formats }
@@ -102,18 +102,18 @@ pub(super) fn formats(plan: &Plan) -> Vec<ErrorFormat> {
 /// Returns the plan's condition with each guardrail set in this format, by [`Guardrails::bits`]. A set without
 /// `healing` has no format, so its one condition is used for every format.
 pub(super) fn conditions_by_guardrails(plan: &Plan, format: &ErrorFormat) -> [Option<usize>; Guardrails::SETS] {
-    let unnamed = || plan.conditions.iter().filter(|condition| condition.own_name().is_none());
+    let unnamed = || plan.conditions.iter().filter(|condition| condition.is_plain());
     // Levels of content are compared elsewhere: these effects are those within the first one.
-    let content = unnamed().find(|condition| condition.guardrails.healing).map(|condition| condition.content);
+    let content = unnamed().find(|condition| condition.guardrails().healing).map(|condition| condition.values.content);
     let fits = |condition: &Condition| {
-        condition.format == ErrorFormat::Bare
-            || (condition.format == *format && content.is_none_or(|content| condition.content == content))
+        *condition.format() == ErrorFormat::Bare
+            || (condition.format() == format && content.is_none_or(|content| condition.values.content == content))
     };
     let mut at = [None; Guardrails::SETS];
     for (index, condition) in plan.conditions.iter().enumerate() {
         // Named conditions differ in more than their guardrails.
-        if condition.own_name().is_none() && fits(condition) {
-            at[condition.guardrails.bits()] = Some(index);
+        if condition.is_plain() && fits(condition) {
+            at[condition.guardrails().bits()] = Some(index);
         }
     }
     at

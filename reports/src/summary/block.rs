@@ -102,7 +102,7 @@ impl Block {
                         agent: plan.agents[agent].to_string(),
                         scenario: plan.scenarios[scenario].id.clone(),
                         trial: trial as u32,
-                        guardrails: plan.conditions[condition].guardrails.to_string(),
+                        guardrails: plan.conditions[condition].guardrails().to_string(),
                         episode: plan.episode(CellRef { scenario, agent, condition, trial: trial as u32 }),
                     });
                 }
@@ -179,7 +179,7 @@ fn mismatch(plan: &Plan, cell: CellRef, reference: usize) -> ReportError {
         agent: plan.agents[cell.agent].to_string(),
         scenario: plan.scenarios[cell.scenario].id.clone(),
         trial: cell.trial,
-        guardrails: plan.conditions[cell.condition].guardrails.to_string(),
+        guardrails: plan.conditions[cell.condition].guardrails().to_string(),
         episode: plan.episode(cell),
         reference: plan.episode(CellRef { condition: reference, ..cell }),
     }

@@ -1,11 +1,12 @@
 //! Compares the claims of scenarios with measurements.
 
-use healbench_protocol::{AgentKind, Claim, ErrorFormat, Guardrails, Measure, Span};
+use healbench_protocol::{AgentKind, Claim, Guardrails, Measure, Span};
 use healbench_record::{EpisodeRecord, Plan};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::rate::{CONFIDENCE, Rate, by_name};
+use crate::condition::ShownCondition;
+use crate::rate::{CONFIDENCE, Rate};
 use crate::statistics::{Interval, Moments};
 
 /// A claim of a scenario, and the measurements of each agent.
@@ -30,15 +31,9 @@ pub struct ClaimRow {
     /// The kind of agent.
     #[schemars(with = "crate::schema::AgentKindSchema")]
     pub kind: AgentKind,
-    /// The name of the condition.
-    pub condition: String,
-    /// `none` or `all`.
-    #[schemars(with = "crate::schema::GuardrailsSchema")]
-    pub guardrails: Guardrails,
-    /// The error format; in JSON, its name.
-    #[serde(serialize_with = "by_name")]
-    #[schemars(with = "String")]
-    pub format: ErrorFormat,
+    /// The condition.
+    #[serde(flatten)]
+    pub condition: ShownCondition,
     /// Successes among scored episodes. An agent that gives up early also makes few calls.
     pub success: Rate,
     /// The mean over scored episodes; null if there are none.
@@ -136,7 +131,7 @@ fn row(
 ) -> Option<ClaimRow> {
     let spec = &plan.agents[agent];
     let condition = &plan.conditions[condition];
-    let (claimed, is_with) = match condition.guardrails {
+    let (claimed, is_with) = match condition.guardrails() {
         Guardrails::NONE => (claim.without, false),
         Guardrails::ALL => (claim.with, true),
         _ => return None,
@@ -163,9 +158,7 @@ fn row(
         agent: spec.to_string(),
         title: spec.title(),
         kind: spec.kind,
-        condition: condition.name.clone(),
-        guardrails: condition.guardrails,
-        format: condition.format.clone(),
+        condition: ShownCondition::from(condition),
         success: measurement.success,
         mean: measurement.moments.mean().map(|mean| mean * unit),
         interval,

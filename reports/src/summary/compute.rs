@@ -14,6 +14,7 @@ use super::{
     Retries, ScenarioRate, Totals, has_headline,
 };
 use crate::comparison::main_matrix;
+use crate::condition::ShownCondition;
 use crate::frames::check_names;
 use crate::metric::RowMetric;
 use crate::rate::{CONFIDENCE, Rate};
@@ -116,7 +117,7 @@ pub fn summarize(run: &RunDir, manifest: &RunManifest, scope: Scope) -> Result<R
         totals,
         agents,
         ablation,
-        reference: plan.reference_condition().map(|reference| plan.conditions[reference].name.clone()),
+        reference: plan.reference_condition().map(|reference| plan.conditions[reference].label()),
         headline: HeadlineConditions::of(plan),
         matrix: match scope {
             Scope::Tables => None,
@@ -151,9 +152,7 @@ fn row(aggregates: &Aggregates, plan: &Plan, agent: usize, condition: usize, res
     let [successes, distinct] = aggregates.distinct_trials(agent, condition);
     let has_reference = plan.reference_condition().is_some_and(|reference| reference != condition);
     ReportRow {
-        condition: plan.conditions[condition].name.clone(),
-        guardrails: plan.conditions[condition].guardrails,
-        format: plan.conditions[condition].format.clone(),
+        condition: ShownCondition::from(&plan.conditions[condition]),
         episodes: sums.episodes,
         scored: sums.scored,
         infra: sums.infra,

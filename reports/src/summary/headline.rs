@@ -22,7 +22,7 @@ impl HeadlineConditions {
     /// Returns the headline comparison of a plan; `None` if it has only one condition.
     pub(super) fn of(plan: &Plan) -> Option<HeadlineConditions> {
         let left = plan.reference_condition().unwrap_or(0);
-        let switches = |condition: usize| plan.conditions[condition].guardrails.bits().count_ones();
+        let switches = |condition: usize| plan.conditions[condition].guardrails().bits().count_ones();
         let others = (0..plan.conditions.len()).filter(|condition| *condition != left);
         // `max_by_key` returns the last of equal elements, so `rev` selects the first.
         let right = others.rev().max_by_key(|condition| switches(*condition))?;

@@ -126,7 +126,7 @@ fn most_informative(report: &Report, agent: usize, groups: &[EqualRows], count: 
     let success = |group: &EqualRows| rows[group.first].rate(RowMetric::Success).rate.unwrap_or(-1.0);
     let has = |group: &EqualRows, wanted: Option<&str>| {
         let mut names = std::iter::once(&group.first).chain(&group.others).map(|row| &rows[*row].condition);
-        names.any(|name| wanted == Some(name.as_str()))
+        names.any(|condition| wanted == Some(condition.label().as_str()))
     };
     let is_reference = |group: &EqualRows| has(group, report.reference.as_deref());
     let is_chosen = |group: &EqualRows| has(group, report.answer.choice(&report.agents[agent].title));

@@ -41,11 +41,11 @@ fn blocks(plan: &Plan, records: &Records, agent: usize, format: &ErrorFormat) ->
     for row in &records.episodes {
         let cell = plan.cell(row.episode).unwrap();
         let condition = &plan.conditions[cell.condition];
-        if cell.agent == agent && (condition.format == *format || condition.format == ErrorFormat::Bare) {
+        if cell.agent == agent && (condition.format() == format || *condition.format() == ErrorFormat::Bare) {
             let used = tokens.get(&row.episode).copied().unwrap_or(0) + u64::from(row.prose_tokens.unwrap());
             let success = f64::from(u8::from(row.outcome == Outcome::Success));
             let played = row.outcome.is_scored().then_some([success, used as f64]);
-            blocks[cell.scenario].entry(cell.trial).or_default().insert(condition.guardrails.bits(), played);
+            blocks[cell.scenario].entry(cell.trial).or_default().insert(condition.guardrails().bits(), played);
         }
     }
     blocks
@@ -126,8 +126,8 @@ fn slow(
 fn slow_ablation(plan: &Plan, records: &Records, agent: usize, format: &ErrorFormat) -> Ablation {
     let blocks = blocks(plan, records, agent, format);
     let held = |set: usize| {
-        let of = |condition: &Condition| condition.format == *format || condition.format == ErrorFormat::Bare;
-        plan.conditions.iter().any(|condition| condition.guardrails.bits() == set && of(condition))
+        let of = |condition: &Condition| condition.format() == format || *condition.format() == ErrorFormat::Bare;
+        plan.conditions.iter().any(|condition| condition.guardrails().bits() == set && of(condition))
     };
     let all: Vec<usize> = (0..16).collect();
     let full = all.iter().all(|set| held(*set));
@@ -256,7 +256,7 @@ fn worked_example() -> (Plan, Records) {
     let mut records = records(&plan);
     records.calls.clear();
     for row in &mut records.episodes {
-        let set = plan.conditions[plan.cell(row.episode).unwrap().condition].guardrails;
+        let set = plan.conditions[plan.cell(row.episode).unwrap().condition].guardrails();
         row.counts = EpisodeCounts::default();
         row.calls = 0;
         (row.outcome, row.prose_tokens) = match (set.strict, set.healing) {

@@ -28,7 +28,7 @@ fn format_condition(format: ErrorFormat) -> Condition {
 
 fn with_content(format: ErrorFormat, content: Content) -> Condition {
     let mut condition = format_condition(format);
-    condition.set_content(content);
+    condition.values.content = content;
     condition
 }
 
@@ -348,7 +348,7 @@ fn each_guardrail_alone_and_added_last() {
     let full = plan(80, vec![model("m")], sweep("full"));
     // Only sets with healing recover; together with strict a little more.
     let both = |cell: CellRef| {
-        let bits = full.conditions[cell.condition].guardrails;
+        let bits = full.conditions[cell.condition].guardrails();
         in_trials(cell, 3 + 4 * u32::from(bits.healing) + u32::from(bits.healing && bits.strict))
     };
     assert_answer(

@@ -81,7 +81,8 @@ fn a_baseline_adds_up_what_the_rows_say() {
                 let condition = &plan.conditions[place.condition];
                 plan.scenarios[place.scenario].id == *scenario
                     && cell.agent == plan.agents[place.agent].id()
-                    && (condition.guardrails, condition.format.to_string()) == (cell.guardrails, cell.format.clone())
+                    && (condition.guardrails(), condition.format().to_string())
+                        == (cell.guardrails, cell.format.clone())
             };
             let rows: Vec<_> = records.episodes.iter().filter(mine).collect();
             assert_eq!(rows.len(), 7);

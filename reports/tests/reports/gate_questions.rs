@@ -2,7 +2,7 @@
 
 use crate::gate::{complete_records, run_gate};
 use crate::sample::{manifest, plan, run_with};
-use healbench_protocol::{Client, ConditionParts, Content, DomainErrors, ErrorFormat, Guardrails, Undeclared};
+use healbench_protocol::{AxisValues, ErrorFormat, Guardrails, Undeclared};
 use healbench_record::{CellRef, Condition, Outcome, Plan};
 use healbench_reports::Baseline;
 use healbench_reports::gate::{GateRow, Policy, Verdict};
@@ -68,7 +68,7 @@ fn scenarios_of_one_template_are_one_cluster_of_a_gate() {
 fn conditions_that_differ_in_one_part_are_two_cells() {
     let mut plan = model_plan(2, 2);
     let mut stripping = plan.conditions[0].clone();
-    stripping.set_undeclared(Undeclared::Strip);
+    stripping.values.undeclared = Undeclared::Strip;
     plan.conditions.push(stripping);
     let both = blessed(&plan, |cell| ended(cell.condition == 0));
     let names: Vec<Option<&str>> = both.cells.keys().map(|cell| cell.condition.as_deref()).collect();
@@ -141,18 +141,14 @@ fn a_generalizing_gate_says_what_is_missing() {
 #[test]
 fn a_gate_refuses_two_conditions_of_one_name() {
     let of = |guardrails, format: ErrorFormat| {
-        let (undeclared, domain_errors) = (Undeclared::Strip, DomainErrors::default());
-        let (content, client) = (Content::default(), Client::default());
         let mut plan = model_plan(2, 2);
-        plan.conditions = vec![Condition::named(
-            "mine",
-            ConditionParts { undeclared, guardrails, format, domain_errors, content, client },
-        )];
+        plan.conditions = vec![Condition::named("mine", AxisValues::of(guardrails, format))];
         blessed(&plan, |_| Outcome::Success)
     };
     let base = of(Guardrails::NONE, ErrorFormat::Bare);
-    let guarded = of(Guardrails::from_bits(0b0001), ErrorFormat::Bare);
-    let formatted = of(Guardrails::from_bits(0b0001), ErrorFormat::FusionText);
+    let healing = Guardrails { healing: true, ..Guardrails::NONE };
+    let guarded = of(healing, ErrorFormat::FusionXml);
+    let formatted = of(healing, ErrorFormat::FusionText);
     assert!(run_gate(&base, &base, &Policy::default()).is_ok());
     for (base, candidate) in [(&base, &guarded), (&guarded, &formatted)] {
         let refused = run_gate(base, candidate, &Policy::default()).unwrap_err();

@@ -217,12 +217,12 @@ fn a_plan_with_one_condition_has_no_headline() {
 #[test]
 fn what_servers_send_today_is_on_the_left() {
     let mut plan = plan(2);
-    plan.conditions = CONDITIONS.iter().rev().map(|entry| Condition::named(entry.name, entry.parts.clone())).collect();
+    plan.conditions = CONDITIONS.iter().rev().map(|entry| Condition::of(entry)).collect();
     let records = records(&plan);
     let report = report(&plan, &records).unwrap();
     let headline = report.headline.unwrap();
-    let names = [headline.left, headline.right].map(|condition| plan.conditions[condition].name.as_str());
-    assert_eq!(names, ["sdk-typescript", "fusion"]);
+    let names = [headline.left, headline.right].map(|condition| plan.conditions[condition].name.as_deref());
+    assert_eq!(names, [Some("sdk-typescript"), Some("fusion")]);
     assert_eq!(report.matrix.unwrap().reference, "sdk-typescript");
 }
 

@@ -118,9 +118,11 @@ fn transcript_containing(hostile: &str) -> Transcript {
         scenario: text(),
         description: text(),
         agent: text(),
-        condition: text(),
-        guardrails: Guardrails::ALL,
-        format: ErrorFormat::Template(template),
+        condition: (&Condition {
+            name: Some(text()),
+            ..Condition::new(Guardrails::ALL, ErrorFormat::Template(template))
+        })
+            .into(),
         trial: 0,
         prompt: text(),
         steps: vec![
@@ -398,8 +400,8 @@ fn a_line_of_a_mebibyte_leaves_a_page_small_and_a_transcript_in_it() {
     let report = summarize(&kept, &manifest, Scope::Full).unwrap();
     let mut transcripts = Transcripts::of(&report);
     // The names of a template and of a condition cannot be this long.
-    let (condition, format) = ("fusion".to_owned(), ErrorFormat::FusionXml);
-    let transcript = Transcript { condition, format, ..transcript_containing(&line) };
+    let condition = (&Condition::new(Guardrails::ALL, ErrorFormat::FusionXml)).into();
+    let transcript = Transcript { condition, ..transcript_containing(&line) };
     while let Some(episodes) = transcripts.next_batch() {
         let pair = [report.examples[0].left, report.examples[0].right];
         episodes

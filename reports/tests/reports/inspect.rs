@@ -1,6 +1,6 @@
 //! Logs for Inspect.
 
-use healbench_protocol::{AgentId, Guardrails};
+use healbench_protocol::AgentId;
 use healbench_record::{CallRecord, Outcome};
 use healbench_reports::render::{inspect_log, inspect_sample};
 use healbench_reports::{CallStep, SentCall, Transcript, TranscriptStep};
@@ -29,9 +29,7 @@ fn transcript(steps: Vec<TranscriptStep>, outcome: Outcome) -> Transcript {
         scenario: plan.scenarios[0].id.clone(),
         description: "About invoices.".to_owned(),
         agent: AgentId { name: "m".to_owned(), opening: None, tools: None }.title_parts().concat(),
-        condition: "none bare".to_owned(),
-        guardrails: Guardrails::NONE,
-        format: plan.conditions[0].format.clone(),
+        condition: (&plan.conditions[0]).into(),
         trial: 3,
         prompt: "Create it.".to_owned(),
         calls: 3,

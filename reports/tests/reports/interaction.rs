@@ -19,7 +19,7 @@ fn crossed(trials: u32) -> Plan {
     let conditions = formats.iter().flat_map(|format| {
         LEVELS.map(|content| {
             let mut condition = Condition::new(Guardrails::ALL, format.clone());
-            condition.set_content(content);
+            condition.values.content = content;
             condition
         })
     });

@@ -132,13 +132,17 @@ pub(crate) fn amount_effect(found: Difference) -> String {
 
 /// `all fusion-xml`.
 pub(crate) fn condition(row: &ReportRow) -> String {
-    let format = row.format.to_string();
-    if format == "bare" { row.guardrails.to_string() } else { format!("{} {format}", row.guardrails) }
+    let format = row.condition.format().to_string();
+    if format == "bare" {
+        row.condition.guardrails().to_string()
+    } else {
+        format!("{} {format}", row.condition.guardrails())
+    }
 }
 
 /// The condition in a sentence.
 pub(crate) fn row_label(row: &ReportRow) -> String {
-    if row.guardrails.to_string() == "none" { "no guardrails".to_owned() } else { condition(row) }
+    if row.condition.guardrails().to_string() == "none" { "no guardrails".to_owned() } else { condition(row) }
 }
 
 /// The title of the report.

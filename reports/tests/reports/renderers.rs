@@ -236,8 +236,8 @@ pub(crate) fn claim_row(claim: &ClaimReport, row: &ClaimRow) -> [String; 4] {
 }
 
 pub(crate) fn claim_condition(row: &ClaimRow) -> String {
-    let format = row.format.to_string();
-    join_nonempty(&[&row.guardrails.to_string(), if format == "bare" { "" } else { &format }])
+    let format = row.condition.format().to_string();
+    join_nonempty(&[&row.condition.guardrails().to_string(), if format == "bare" { "" } else { &format }])
 }
 
 /// Maps the columns of CSV to JSON pointers in a row.
@@ -323,9 +323,9 @@ fn check_names(line: &mut BTreeMap<String, String>, agent: &AgentReport, row: &R
         ("agent_kind", agent.kind.name().to_owned()),
         ("opening", agent.opening.map_or(String::new(), |opening| opening.name().to_owned())),
         ("tools_mode", agent.tools.map_or(String::new(), |tools| tools.name().to_owned())),
-        ("condition", row.condition.clone()),
-        ("guardrails", row.guardrails.to_string()),
-        ("format", row.format.to_string()),
+        ("condition", row.condition.label()),
+        ("guardrails", row.condition.guardrails().to_string()),
+        ("format", row.condition.format().to_string()),
     ];
     for (name, value) in expected {
         assert_eq!(line.remove(name).unwrap(), value);
@@ -403,8 +403,8 @@ fn json_is_the_report() {
                 same("/cost_per_success", row.cost_per_success);
                 same("/model/usd", row.model.and_then(|model| model.usd));
                 same("/retries/median", row.retries.median.median.map(f64::from));
-                assert_eq!(shown["guardrails"], row.guardrails.to_string());
-                assert_eq!(shown["format"], row.format.to_string());
+                assert_eq!(shown["guardrails"], row.condition.guardrails().to_string());
+                assert_eq!(shown["format"], row.condition.format().to_string());
             }
         }
     }

@@ -140,8 +140,10 @@ fn a_terminal_shows_the_scenarios_of_the_report() {
             for block in blocks.iter().filter(title).filter(is_scenario).filter(|block| !block.contains(": ")) {
                 let columns = words(block.lines().next().unwrap()).len();
                 let rows = &agent.rows[done..done + columns];
-                let mut expected = in_words(rows.iter().map(|row| row.guardrails.to_string()));
-                expected.extend(rows.iter().map(|row| row.format.to_string()).filter(|format| format != "bare"));
+                let mut expected = in_words(rows.iter().map(|row| row.condition.guardrails().to_string()));
+                expected.extend(
+                    rows.iter().map(|row| row.condition.format().to_string()).filter(|format| format != "bare"),
+                );
                 expected.extend(words(&agent.title));
                 for (index, scenario) in report.scenarios.iter().enumerate() {
                     expected.push(scenario.clone());

@@ -379,12 +379,13 @@ fn measurements_match_the_rows() {
                 let condition = &plan.conditions[cell.condition];
                 cell.scenario == 0
                     && plan.agents[cell.agent].to_string() == found.agent
-                    && (condition.guardrails, &condition.format) == (found.guardrails, &found.format)
+                    && (condition.guardrails(), condition.format())
+                        == (found.condition.guardrails(), found.condition.format())
                     && row.outcome.is_scored()
             });
             let numbers: Vec<f64> = mine.map(of).collect();
             let mean = numbers.iter().sum::<f64>() / numbers.len() as f64;
-            assert!((found.mean.unwrap() - mean).abs() < 1e-9, "{} {}", found.agent, found.guardrails);
+            assert!((found.mean.unwrap() - mean).abs() < 1e-9, "{} {}", found.agent, found.condition.guardrails());
             assert_eq!(found.success.denominator, numbers.len() as u64);
             let interval = found.interval.unwrap();
             assert!(interval.lower <= mean && mean <= interval.upper && interval.lower >= 0.0);

@@ -30,7 +30,7 @@ fn run() -> (Plan, Records) {
 fn shown(report: &Report, lines: usize) -> Vec<(String, Vec<String>)> {
     let names = |selected: &healbench_reports::SelectedAgent| {
         let agent = &report.agents[selected.agent];
-        let rows = selected.rows.iter().map(|rows| agent.rows[rows.first].condition.clone()).collect();
+        let rows = selected.rows.iter().map(|rows| agent.rows[rows.first].condition.label()).collect();
         (agent.title.clone(), rows)
     };
     select(report, lines, 1).agents.iter().map(names).collect()

@@ -142,9 +142,7 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, condition: usize, resa
         ),
     };
     ReportRow {
-        condition: plan.conditions[condition].name.clone(),
-        guardrails: plan.conditions[condition].guardrails,
-        format: plan.conditions[condition].format.clone(),
+        condition: (&plan.conditions[condition]).into(),
         episodes: all.len() as u64,
         scored: scored.len() as u64,
         infra: ended(&all, Outcome::Infra),

@@ -1,6 +1,6 @@
 //! Tests of transcripts on a terminal.
 
-use healbench_protocol::{ErrorFormat, Guardrails};
+use healbench_protocol::{Condition, ErrorFormat, Guardrails};
 use healbench_record::{CallRecord, Outcome};
 use healbench_reports::render::{TranscriptOptions, transcript};
 use healbench_reports::{CallStep, SentCall, Transcript, TranscriptStep};
@@ -42,9 +42,7 @@ fn transcript_with(steps: Vec<TranscriptStep>) -> Transcript {
         scenario: "users/invite".to_owned(),
         description: "Whether the answer names the role.".to_owned(),
         agent: "openai:gpt-5-mini · seeded · native".to_owned(),
-        condition: "all fusion-xml".to_owned(),
-        guardrails: Guardrails::ALL,
-        format: ErrorFormat::FusionXml,
+        condition: (&Condition::new(Guardrails::ALL, ErrorFormat::FusionXml)).into(),
         trial: 2,
         prompt: "Invite Priya as an editor.".to_owned(),
         calls: steps.iter().filter(|step| matches!(step, TranscriptStep::Call(_))).count() as u32,

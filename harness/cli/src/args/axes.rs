@@ -2,11 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
-use healbench_protocol::{Guardrails, Undeclared};
+use clap::Args;
 
-use super::contract::DeltaArgs;
-use crate::axis_help::{clients_help, conditions_help, contents_help, formats_help, guardrails_help};
+use crate::axis_help::{conditions_help, formats_help, guardrails_help, vary_help};
 use crate::conditions::DEFAULT_CONDITIONS;
 
 /// The axes of a plan.
@@ -25,16 +23,18 @@ pub(crate) struct AxisArgs {
         value_name = "LIST",
         value_delimiter = ',',
         env = "HEALBENCH_CONDITION",
-        conflicts_with_all = ["guardrails", "format", "undeclared", "content"],
-        help = conditions_help(&format!(" [default without them: {}]", DEFAULT_CONDITIONS.join(","))),
+        conflicts_with_all = ["guardrails", "format"],
+        help = conditions_help(&format!(" [default: {}; `fusion` with `--vary`]", DEFAULT_CONDITIONS.join(","))),
     )]
     pub(crate) condition: Vec<String>,
+    #[arg(long, value_name = "AXIS=VALUES", value_delimiter = ';', env = "HEALBENCH_VARY", help = vary_help("Run"))]
+    pub(crate) vary: Vec<String>,
     #[arg(
         long,
         value_name = "LIST",
         value_delimiter = ',',
         env = "HEALBENCH_GUARDRAILS",
-        help = guardrails_help("Sets of guardrails", ", or the sweeps `full`, `one-out`, `one-in` [default with another part: none,all]"),
+        help = guardrails_help("Sets of guardrails", ", or the sweeps `full`, `one-out`, `one-in` [default with `--format`: none,all]"),
     )]
     pub(crate) guardrails: Vec<String>,
     #[arg(
@@ -42,30 +42,9 @@ pub(crate) struct AxisArgs {
         value_name = "LIST",
         value_delimiter = ',',
         env = "HEALBENCH_FORMAT",
-        help = formats_help(" [default with another part: fusion-xml,fusion-text]"),
+        help = formats_help(" [default with `--guardrails`: fusion-xml,fusion-text]"),
     )]
     pub(crate) format: Vec<String>,
-    /// What becomes of undeclared fields under guardrails without `strict`, which rejects them [default with another part: pass]
-    #[arg(long, value_enum, value_name = "POLICY", env = "HEALBENCH_UNDECLARED")]
-    pub(crate) undeclared: Option<UndeclaredPolicy>,
-    #[arg(
-        long,
-        value_name = "LIST",
-        value_delimiter = ',',
-        env = "HEALBENCH_CONTENT",
-        help = contents_help("Levels of content: what the texts of failures state", " [default with another part: native]"),
-    )]
-    pub(crate) content: Vec<String>,
-    #[arg(
-        long,
-        value_name = "LIST",
-        value_delimiter = ',',
-        env = "HEALBENCH_CLIENT",
-        help = clients_help(": each condition is run once for each of them [default: raw]"),
-    )]
-    pub(crate) client: Vec<String>,
-    #[command(flatten)]
-    pub(crate) deltas: DeltaArgs,
     /// How episodes of models begin: `seeded`, with the scheduled mistake as the model's first call, or `natural`, with the task only.
     #[arg(long, value_name = "LIST", value_delimiter = ',', env = "HEALBENCH_OPENING", default_value = "seeded")]
     pub(crate) opening: Vec<String>,
@@ -85,30 +64,4 @@ pub(crate) struct AxisArgs {
     /// Print all options as a `[run]` table with the source of each value, and do nothing else.
     #[arg(long)]
     pub(crate) print_config: bool,
-}
-
-impl AxisArgs {
-    /// Returns true if no option is given that builds conditions from parts.
-    pub(crate) fn names_no_part(&self) -> bool {
-        self.guardrails.is_empty() && self.format.is_empty() && self.content.is_empty() && self.undeclared.is_none()
-    }
-}
-
-/// What becomes of undeclared fields that are not rejected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum UndeclaredPolicy {
-    /// They are passed on, and counted as leaked.
-    Pass,
-    /// They are removed, as by servers on the TypeScript SDK.
-    Strip,
-}
-
-impl UndeclaredPolicy {
-    /// Returns the policy under these guardrails.
-    pub(crate) fn under(self, guardrails: Guardrails) -> Undeclared {
-        match self {
-            UndeclaredPolicy::Strip if !guardrails.strict => Undeclared::Strip,
-            UndeclaredPolicy::Strip | UndeclaredPolicy::Pass => Undeclared::of(guardrails),
-        }
-    }
 }

@@ -91,17 +91,3 @@ pub(crate) struct ContractSources {
     #[arg(long, value_name = "FILE")]
     pub(crate) tools: Option<PathBuf>,
 }
-
-/// The contract changes that errors show under the guardrail `contract`.
-#[derive(Debug, Args)]
-pub(crate) struct DeltaArgs {
-    /// The lockfile with the contracts that agents know [default: the `previous` contracts of the scenario]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) lock: Option<PathBuf>,
-    /// Show SAFE and COSMETIC contract changes in errors too.
-    #[arg(long)]
-    pub(crate) include_all_severities: bool,
-    /// The maximum number of contract changes in one error [default: that of the scenario, or 5]
-    #[arg(long, value_name = "N")]
-    pub(crate) max_deltas_per_error: Option<u16>,
-}

@@ -11,24 +11,27 @@ use healbench_mcp::{Line, MAX_LINE, call_outcome, read_line};
 use healbench_protocol::{EnvironmentKind, NumberTexts, SERVER_NAME, Seed, ToolCall, ToolSpec, tool_definitions};
 use healbench_record::Condition;
 use healbench_reports::render::{plain_text, pluralize};
-use healbench_runner::{ClientReply, TokenCounter, count_tokens, is_estimated, reply_through_client};
+use healbench_runner::{ClientReply, TokenCounter, is_estimated, reply_through_client, simulator_engine};
 use healbench_scenarios::Scenario;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::args::{CallArgs, CallOutput};
-use crate::conditions::labelled_conditions;
+use crate::conditions::{conditions_of, short_labels};
 use crate::error::{CliError, ExitStatus};
 use crate::load::{scenarios, tools};
-use crate::lockfiles::TOOLS;
+use crate::lockfiles::{TOOLS, add_lockfile};
 use crate::terminal::{ResultWriter, Terminal};
 
 /// Answers one call from the arguments, or each line of standard input.
 pub(crate) fn call(args: &CallArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+    let (conditions, lockfile) = conditions_of(&args.conditions, EnvironmentKind::Simulator)?;
     let (tools, world, awareness) = match (&args.scenario, &args.tools) {
         (Some(path), _) => {
             let mut scenario = load_single_scenario(path, terminal)?;
-            args.conditions.deltas.apply(&mut scenario.awareness, &scenario.id)?;
+            if let Some(lockfile) = &lockfile {
+                add_lockfile(&mut scenario.awareness, lockfile, &scenario.id)?;
+            }
             if scenario.server.is_some() {
                 return Err(CliError::new(format_args!(
                     "`{}` is played on a server, not in the simulator",
@@ -41,7 +44,9 @@ pub(crate) fn call(args: &CallArgs, terminal: &Terminal) -> Result<ExitStatus, C
         }
         (None, Some(path)) => {
             let mut awareness = ContractAwareness::default();
-            args.conditions.deltas.apply(&mut awareness, TOOLS)?;
+            if let Some(lockfile) = &lockfile {
+                add_lockfile(&mut awareness, lockfile, TOOLS)?;
+            }
             (tools(path, terminal)?.tools, WorldDef::default(), awareness)
         }
         (None, None) => {
@@ -49,16 +54,11 @@ pub(crate) fn call(args: &CallArgs, terminal: &Terminal) -> Result<ExitStatus, C
                 .help("name a file with `--scenario` or `--tools`"));
         }
     };
-    let conditions = labelled_conditions(&args.conditions, EnvironmentKind::Simulator)?;
     let output = args.output.unwrap_or(if conditions.len() > 1 { CallOutput::Text } else { CallOutput::Json });
-    let engine = |condition: &Condition| {
-        let engine = Engine::with_awareness(&tools, condition.guardrails, &condition.format, &awareness)?;
-        let engine = engine.with_undeclared(condition.undeclared).with_domain_errors(condition.domain_errors);
-        Ok(engine.with_content(condition.content, count_tokens))
-    };
+    let engine = |condition: &Condition| simulator_engine(&tools, &awareness, condition);
     let specs: Vec<ToolSpec> = tools.iter().map(Tool::advertised).collect();
     let definitions = tool_definitions(&specs);
-    let client = |condition: &Condition| ClientProfile::new(condition.client, SERVER_NAME, &definitions);
+    let client = |condition: &Condition| ClientProfile::new(condition.values.client, SERVER_NAME, &definitions);
     let mut engines = Engines::new(world, conditions, output, engine, client)?;
     let mut results = terminal.result_writer();
     match &args.tool {
@@ -195,17 +195,18 @@ impl LabelledEngine {
 impl Engines {
     fn new(
         world: WorldDef,
-        conditions: Vec<(String, Condition)>,
+        conditions: Vec<Condition>,
         output: CallOutput,
         make_engine: impl Fn(&Condition) -> Result<Engine, CompileError>,
         make_client: impl Fn(&Condition) -> Option<ClientProfile>,
     ) -> Result<Engines, CliError> {
         let base = Arc::new(WorldBase::new(world));
-        let engine = |(label, condition): (String, Condition)| {
-            let (engine, client) = (make_engine(&condition)?, make_client(&condition));
+        let engine = |(label, condition): (String, &Condition)| {
+            let (engine, client) = (make_engine(condition)?, make_client(condition));
             Ok::<_, CliError>(LabelledEngine { label, engine, client, world: World::new(Arc::clone(&base)) })
         };
-        let conditions = conditions.into_iter().map(engine).collect::<Result<_, _>>()?;
+        let conditions =
+            short_labels(&conditions).into_iter().zip(&conditions).map(engine).collect::<Result<_, _>>()?;
         Ok(Engines { conditions, output, counter: TokenCounter::new() })
     }
 

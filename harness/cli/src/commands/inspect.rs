@@ -54,7 +54,7 @@ fn file_name(manifest: &RunManifest, report: &Report, agent: usize, condition: u
         let plain = text.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' });
         plain.take(80).collect()
     };
-    let task = plain(format!("{suite}-{}-{}", of.agent, row.condition));
+    let task = plain(format!("{suite}-{}-{}", of.agent, row.condition.label()));
     PathBuf::from(format!("{}_{task}_{agent}-{condition}.json", manifest.started.replace(':', "-")))
 }
 

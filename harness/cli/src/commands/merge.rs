@@ -63,7 +63,7 @@ pub(crate) fn merge(args: &MergeArgs, terminal: &Terminal) -> Result<ExitStatus,
         .iter()
         .map(|(id, extension, text, tools)| StoredScenario { id, extension, text, server_tools: tools.as_deref() })
         .collect();
-    let has_lockfile = manifest.plan.conditions.iter().any(|condition| condition.lock.is_some());
+    let has_lockfile = manifest.plan.conditions.iter().any(|condition| condition.values.contract.lock.is_some());
     let lockfile = match runs.first().filter(|_| has_lockfile) {
         Some((run, _)) => {
             let path = run.lockfile_path();

@@ -34,11 +34,9 @@ pub(crate) fn plan(args: &PlanArgs, terminal: &Terminal) -> Result<ExitStatus, C
     }
     let _ = writeln!(out, "agents     {}", list(plan.agents.iter().map(agent_label).collect()));
     let conditions = plan.conditions.iter().map(|condition| {
-        let contracts = condition.contracts_label().map(|label| format!(" {label}")).unwrap_or_default();
-        match condition.own_name() {
-            Some(name) => plain_text(name).into_owned(),
-            None => format!("{}/{}{}{contracts}", condition.guardrails, condition.format, condition.content_suffix()),
-        }
+        let contracts = condition.values.contract.label().filter(|_| condition.is_plain());
+        let title = condition.title();
+        plain_text(&std::iter::once(title).chain(contracts).collect::<Vec<_>>().join(" ")).into_owned()
     });
     let _ = writeln!(out, "conditions {}", list(conditions.collect()));
     let _ = writeln!(out, "trials     {}", plan.trials);

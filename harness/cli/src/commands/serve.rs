@@ -12,7 +12,7 @@ use healbench_mcp::{
     Incoming, IncomingCall, Line, MAX_LINE, Supervisor, ToolServer, attach as relay, call_outcome, read_line,
 };
 use healbench_protocol::{EnvironmentError, EnvironmentKind, SERVER_NAME, Seed, tool_definitions};
-use healbench_record::{Condition, Plan};
+use healbench_record::Plan;
 use healbench_reports::render::{plain_text, pluralize};
 use healbench_runner::{Axes, EnvironmentFactory, ScenarioContext, build_plan, server_environments};
 use healbench_scenarios::Scenario;
@@ -20,9 +20,10 @@ use healbench_scenarios::Scenario;
 use self::cases::Case;
 use super::call::load_single_scenario;
 use crate::args::ServeArgs;
-use crate::conditions::labelled_conditions;
+use crate::conditions::conditions_of;
 use crate::error::{CliError, ExitStatus};
 use crate::load::reject_parts_of_the_simulator;
+use crate::lockfiles::add_lockfile;
 use crate::signals::{on_signal, status_of, supervise};
 use crate::terminal::Terminal;
 
@@ -64,8 +65,7 @@ fn serve_case(file: &Path, name: &str) -> Result<ExitStatus, CliError> {
 fn serve_scenario(path: &Path, args: &ServeArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     let supervisor = supervise()?;
     let mut scenario = load_single_scenario(path, terminal)?;
-    args.conditions.deltas.apply(&mut scenario.awareness, &scenario.id)?;
-    let plan = plan(&scenario, args)?;
+    let plan = plan(&mut scenario, args)?;
     let environments = server_environments(supervisor.clone());
     let make_environment: Option<&EnvironmentFactory<'_>> = scenario.server.as_ref().map(|_| &environments as _);
     let context = ScenarioContext::new(&scenario, &plan, make_environment)?;
@@ -87,13 +87,18 @@ fn serve_scenario(path: &Path, args: &ServeArgs, terminal: &Terminal) -> Result<
 }
 
 /// Returns the plan of the only condition.
-fn plan(scenario: &Scenario, args: &ServeArgs) -> Result<Plan, CliError> {
+fn plan(scenario: &mut Scenario, args: &ServeArgs) -> Result<Plan, CliError> {
     let kind = if scenario.server.is_some() { EnvironmentKind::Mcp } else { EnvironmentKind::Simulator };
-    let conditions: Vec<Condition> =
-        labelled_conditions(&args.conditions, kind)?.into_iter().map(|(_, condition)| condition).collect();
-    if conditions.iter().any(|condition| !condition.client.is_raw()) {
+    let (mut conditions, lockfile) = conditions_of(&args.conditions, kind)?;
+    if !args.conditions.vary.is_empty() && conditions.len() > 1 {
+        conditions.remove(0);
+    }
+    if let Some(lockfile) = &lockfile {
+        add_lockfile(&mut scenario.awareness, lockfile, &scenario.id)?;
+    }
+    if conditions.iter().any(|condition| !condition.values.client.is_raw()) {
         return Err(CliError::new("a server has no client: the program that connects to it shows the responses")
-            .help("leave out `--client`, and conditions with a client"));
+            .help("choose a condition without a client"));
     }
     if conditions.len() > 1 {
         return Err(CliError::new("a server has one condition, and several are given")
@@ -102,9 +107,8 @@ fn plan(scenario: &Scenario, args: &ServeArgs) -> Result<Plan, CliError> {
     if kind == EnvironmentKind::Mcp {
         reject_parts_of_the_simulator(&conditions)?;
     }
-    let (agents, guardrails, formats) = (Vec::new(), Vec::new(), Vec::new());
-    let axes = Axes { agents, guardrails, formats, trials: 1, seed: Seed(args.conditions.seed) };
-    Ok(Plan { conditions, ..build_plan(&axes, std::slice::from_ref(scenario)) })
+    let axes = Axes { agents: Vec::new(), conditions, trials: 1, seed: Seed(args.conditions.seed) };
+    Ok(build_plan(&axes, std::slice::from_ref(scenario)))
 }
 
 /// Prints the task, and the calls with which a reader in its place would begin.

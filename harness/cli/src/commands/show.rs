@@ -1,10 +1,11 @@
-use healbench_protocol::{AxisError, ConditionEntry, Content, ErrorFormat, Guardrails, Opening};
+use healbench_protocol::{AxisError, ConditionEntry, ErrorFormat, Guardrails, Opening};
 use healbench_record::{CellRef, Condition, Plan, RunDir};
 use healbench_reports::render::{self, TranscriptOptions, count, plain_text};
 
 use super::transcript::{transcripts, transcripts_under};
 use crate::args::ShowArgs;
 use crate::axis_values::parse_single_format;
+use crate::conditions::{NamedFiles, vary};
 use crate::error::{CliError, ErrorKind, ExitStatus};
 use crate::load::run_spec_of;
 use crate::terminal::Terminal;
@@ -51,10 +52,24 @@ impl EpisodeQuery {
 fn requested_episodes(args: &ShowArgs, plan: &Plan) -> Result<Vec<EpisodeQuery>, CliError> {
     let guardrails = args.guardrails.as_deref().map(parse_single_guardrails).transpose()?;
     let format = args.format.as_deref();
-    let content: Option<Content> = args.content.as_deref().map(str::parse).transpose()?;
-    let requested = |base: Option<&Condition>| match &args.condition {
-        Some(name) => condition_by_name(plan, name),
-        None => resolve_condition(plan, base, guardrails, format, content),
+    let files = NamedFiles::default();
+    let requested = |base: Option<&Condition>| {
+        let condition = match &args.condition {
+            Some(name) => condition_by_name(plan, name)?,
+            None => resolve_condition(plan, base, guardrails, format)?,
+        };
+        let varied = vary(vec![condition], &args.vary, &files)?;
+        if varied.iter().any(|varied| {
+            let lock = &varied.values.contract.lock;
+            lock.is_some() && plan.conditions.iter().all(|known| known.values.contract.lock != *lock)
+        }) {
+            return Err(CliError::new("no condition of the run has this lockfile").kind(ErrorKind::Invalid));
+        }
+        match varied.as_slice() {
+            [only] => Ok(only.clone()),
+            [_, other] => Ok(other.clone()),
+            _ => Err(CliError::one_only("--vary", &args.vary.join("; "))),
+        }
     };
     let by_number = |episode: &u64| {
         let cell = plan.cell(*episode);
@@ -110,24 +125,25 @@ fn parse_single_guardrails(value: &str) -> Result<Guardrails, CliError> {
 
 /// Returns the condition of this name: of the plan, or a built-in one.
 fn condition_by_name(plan: &Plan, name: &str) -> Result<Condition, CliError> {
-    if let Some(known) = plan.conditions.iter().find(|condition| condition.name == name) {
+    if let Some(known) = plan.conditions.iter().find(|condition| condition.label() == name) {
         return Ok(known.clone());
     }
     let entry: &ConditionEntry = name.parse().map_err(|error: AxisError| {
-        let mut known: Vec<String> = plan.conditions.iter().map(|condition| condition.name.clone()).collect();
+        let mut known: Vec<String> = plan.conditions.iter().map(Condition::label).collect();
         known.extend(error.known);
         known.dedup();
         CliError::from(AxisError { known, ..error })
     })?;
-    Ok(with_contracts_of(plan, Condition::named(entry.name, entry.parts.clone())))
+    Ok(with_contracts_of(plan, Condition::of(entry)))
 }
 
 /// Returns the condition with the contracts and changes that the plan's conditions show.
-fn with_contracts_of(plan: &Plan, condition: Condition) -> Condition {
-    match plan.conditions.iter().find(|known| known.guardrails.contract) {
-        Some(known) => condition.with_contracts(known.lock.clone(), known.deltas),
-        None => condition,
+fn with_contracts_of(plan: &Plan, mut condition: Condition) -> Condition {
+    let shown = plan.conditions.iter().map(|known| &known.values.contract).find(|contract| contract.shown);
+    if let Some(shown) = shown.filter(|_| condition.values.contract.shown) {
+        condition.values.contract = shown.clone();
     }
+    condition
 }
 
 /// Returns the requested condition: the first match in the plan or, for a `base` episode, its condition with the
@@ -137,27 +153,25 @@ pub(super) fn resolve_condition(
     base: Option<&Condition>,
     guardrails: Option<Guardrails>,
     format: Option<&str>,
-    content: Option<Content>,
 ) -> Result<Condition, CliError> {
     let fits = |condition: &&Condition| {
-        guardrails.is_none_or(|set| set == condition.guardrails)
-            && format.is_none_or(|format| condition.format.name() == format)
-            && content.is_none_or(|content| condition.content == content)
+        guardrails.is_none_or(|set| set == condition.guardrails())
+            && format.is_none_or(|format| condition.format().name() == format)
     };
     let known = base.map_or(plan.conditions.as_slice(), std::slice::from_ref);
     if let Some(fitting) = known.iter().find(fits) {
         return Ok(fitting.clone());
     }
-    let healing = || plan.conditions.iter().filter(|condition| condition.guardrails.healing);
-    let guardrails = guardrails.or(base.map(|base| base.guardrails)).unwrap_or_else(|| match healing().next() {
+    let healing = || plan.conditions.iter().filter(|condition| condition.guardrails().healing);
+    let guardrails = guardrails.or(base.map(Condition::guardrails)).unwrap_or_else(|| match healing().next() {
         _ if format == Some(BARE) => Guardrails::NONE,
-        Some(first) => first.guardrails,
+        Some(first) => first.guardrails(),
         None => Guardrails::ALL,
     });
     let format = match (guardrails.healing, format) {
         (false, None | Some(BARE)) => ErrorFormat::Bare,
         (false, Some(format)) => {
-            if !plan.conditions.iter().any(|condition| condition.format.name() == format) {
+            if !plan.conditions.iter().any(|condition| condition.format().name() == format) {
                 parse_single_format(format)?;
             }
             return Err(CliError::new(format_args!(
@@ -172,31 +186,21 @@ pub(super) fn resolve_condition(
                 .help("leave `--format` out, and choose guardrails without `healing`, as `--guardrails none`"));
         }
         // Match by the name in the plan, since the template's file may be missing.
-        (true, Some(format)) => match healing().find(|condition| condition.format.name() == format) {
-            Some(known) => known.format.clone(),
+        (true, Some(format)) => match healing().find(|condition| condition.format().name() == format) {
+            Some(known) => known.format().clone(),
             None => parse_single_format(format)?,
         },
         (true, None) => base
             .into_iter()
-            .chain(healing().filter(|condition| condition.guardrails == guardrails))
+            .chain(healing().filter(|condition| condition.guardrails() == guardrails))
             .chain(healing())
-            .map(|condition| condition.format.clone())
+            .map(|condition| condition.format().clone())
             .find(|format| *format != ErrorFormat::Bare)
             .unwrap_or(ErrorFormat::FusionXml),
     };
     let mut condition = Condition::new(guardrails, format);
-    match (content, base) {
-        (Some(content), _) if !guardrails.healing && !content.is_native() => {
-            return Err(CliError::new(format_args!(
-                "under the guardrails `{guardrails}` a failure is one bare line: the content `{}` has no effect",
-                content.name()
-            ))
-            .kind(ErrorKind::Invalid)
-            .help("leave `--content` out, or choose guardrails with `healing`, as `--guardrails all`"));
-        }
-        (Some(content), _) => condition.set_content(content),
-        (None, Some(base)) => condition.set_content(base.content),
-        (None, None) => {}
+    if let Some(base) = base.filter(|_| guardrails.healing) {
+        condition.values.content = base.values.content;
     }
     Ok(with_contracts_of(plan, condition))
 }

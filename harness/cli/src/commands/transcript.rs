@@ -4,14 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use healbench_agents::llm::ModelRef;
-use healbench_protocol::{EnvironmentKind, ErrorFormat, Origin, ProgramReport, Turn, Undeclared};
+use healbench_protocol::{EnvironmentKind, ErrorFormat, Origin, ProgramReport, Turn};
 use healbench_record::{
     CallRecord, CellRef, Condition, EpisodeRecord, Plan, RecordedTurn, RecordedTurns, ResponseRecord, RunDir,
     read_recorded_turns_of,
 };
 use healbench_reports::render::{plain_text, pluralize, shell_quote};
 use healbench_reports::{
-    CallStep, MAX_RESPONSE_BYTES, SentCall, Transcript, TranscriptStep, read_responses, rows_of_episodes,
+    CallStep, MAX_RESPONSE_BYTES, SentCall, ShownCondition, Transcript, TranscriptStep, read_responses,
+    rows_of_episodes,
 };
 use healbench_runner::{EpisodeEvent, Replayer};
 use serde_json::Value;
@@ -137,30 +138,22 @@ fn check_reproducible(plan: &Plan) -> Result<(), CliError> {
         plain_text(&server)
     ))
     .kind(ErrorKind::Invalid)
-    .help("leave out `--guardrails`, `--format`, `--content` and `--condition`; to compare settings, name them all when running"))
+    .help("leave out `--guardrails`, `--format`, `--condition` and `--vary`; to compare settings, name them all when running"))
 }
 
 fn not_recorded(plan: &Plan, cell: CellRef, condition: &Condition) -> CliError {
     let agent = &plan.agents[cell.agent];
     let opening = agent.opening.map(|opening| format!(" --opening {}", opening.name())).unwrap_or_default();
     let quoted = |text: &str| plain_text(&shell_quote(text)).into_owned();
-    let undeclared = match condition.undeclared {
-        Undeclared::Strip => " --undeclared strip",
-        Undeclared::Reject | Undeclared::Pass => "",
-    };
-    // A name with a blank is made of the parts, and `--condition` does not accept it.
-    let options = match (condition.own_name().filter(|name| !name.contains(' ')), &condition.format) {
+    let mut options = match (&condition.name, condition.format()) {
         (Some(name), _) => format!("--condition {}", quoted(name)),
         // `--format` does not accept `bare`.
-        (None, ErrorFormat::Bare) => format!("--guardrails {}{undeclared}", condition.guardrails),
-        (None, format) => {
-            let content = match condition.content.is_native() {
-                true => String::new(),
-                false => format!(" --content {}", condition.content.name()),
-            };
-            format!("--guardrails {} --format {}{content}{undeclared}", condition.guardrails, quoted(&format.name()))
-        }
+        (None, ErrorFormat::Bare) => format!("--guardrails {}", condition.guardrails()),
+        (None, format) => format!("--guardrails {} --format {}", condition.guardrails(), quoted(&format.name())),
     };
+    for (axis, value) in condition.variations() {
+        options.push_str(&format!(" --vary {}", quoted(&format!("{}={value}", axis.key))));
+    }
     // The run does not record the path of the settings file.
     let config = match ModelRef::parse(&agent.name) {
         Ok(ModelRef::Table(_)) => " --config FILE",
@@ -177,13 +170,7 @@ fn not_recorded(plan: &Plan, cell: CellRef, condition: &Condition) -> CliError {
     CliError::new(format_args!(
         "the run has no episode of {} under {}, and this command sends no requests to models",
         plain_text(&agent.title()),
-        match condition.own_name() {
-            Some(name) => plain_text(name).into_owned(),
-            None => {
-                let format = condition.format.name();
-                format!("{}/{}{}", condition.guardrails, plain_text(&format), condition.content_suffix())
-            }
-        }
+        plain_text(&condition.title())
     ))
     .kind(ErrorKind::Invalid)
     .help(format!("run it: `{command}`"))
@@ -311,9 +298,7 @@ impl TranscriptBuilder {
             scenario: scenario.id.clone(),
             description: scenario.description.clone(),
             agent: plan.agents[cell.agent].title(),
-            condition: condition.name.clone(),
-            guardrails: condition.guardrails,
-            format: condition.format.clone(),
+            condition: ShownCondition::from(condition),
             trial: cell.trial,
             prompt: scenario.task.prompt.clone(),
             steps: resolve_steps(self.events, calls),

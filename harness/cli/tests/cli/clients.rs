@@ -11,9 +11,9 @@ const TOOLS: &str = r#"{"tools": [{
 
 /// Returns the texts that `call` prints under each label.
 fn shown(sandbox: &Sandbox, tool: &str, arguments: &str) -> Vec<(String, Vec<String>)> {
-    let all = "raw,codex-0.169.0,opencode-1.18.33,qwen-code-0.15.10";
+    let all = "client=codex-0.169.0,opencode-1.18.33,qwen-code-0.15.10";
     let args =
-        ["call", "--tools", "tools.json", "--format", "zod-json", "--client", all, "--output", "json", tool, arguments];
+        ["call", "--tools", "tools.json", "--format", "zod-json", "--vary", all, "--output", "json", tool, arguments];
     let printed: Value = serde_json::from_str(&sandbox.ok(&args).out).unwrap();
     let texts = |entry: &Value| {
         let blocks = entry["result"]["content"].as_array().unwrap();
@@ -62,8 +62,8 @@ fn a_run_has_each_condition_once_for_each_client() {
         serde_json::from_str::<Value>(&sandbox.ok(&["report", out, "--json"]).out).unwrap()
     };
     let plain = by_condition(&run("plain", &[]));
-    let clients = "raw,codex-0.169.0,opencode-1.18.33,qwen-code-0.15.10";
-    let all = by_condition(&run("all", &["--client", clients, "--jobs", "1"]));
+    let clients = "client=codex-0.169.0,opencode-1.18.33,qwen-code-0.15.10";
+    let all = by_condition(&run("all", &["--vary", clients, "--jobs", "1"]));
     let names: Vec<&str> = all.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names.len(), 8, "{names:?}");
     assert!(names.contains(&"fusion qwen-code-0.15.10"), "{names:?}");
@@ -74,7 +74,7 @@ fn a_run_has_each_condition_once_for_each_client() {
         assert_ne!(codex.1, *values, "{name}");
     }
     // Responses are shown alike in any order of threads.
-    assert_eq!(all, by_condition(&run("threads", &["--client", clients, "--jobs", "3"])));
+    assert_eq!(all, by_condition(&run("threads", &["--vary", clients, "--jobs", "3"])));
     let compared: Value =
         serde_json::from_str(&sandbox.ok(&["compare", "all", "--by", "client", "--json"]).out).unwrap();
     assert_eq!(compared["rows"], json!(["raw", "codex-0.169.0", "opencode-1.18.33", "qwen-code-0.15.10"]));
@@ -88,9 +88,11 @@ fn wrong_clients_are_refused() {
     sandbox.write("healbench.toml", "[condition.mine]\nclient = \"codex-0.169.0\"\n");
     sandbox.write("tools.json", TOOLS);
     for (args, code, problem) in [
-        (&["plan", "--client", "codex"][..], 2, "unknown client `codex`"),
-        (&["plan", "--client", "raw,raw"], 2, "`--client` names `raw` twice"),
-        (&["plan", "--condition", "mine", "--client", "qwen-code-0.15.10"], 2, "the condition `mine` has the client"),
+        (&["plan", "--vary", "client=codex"][..], 2, "unknown client `codex`"),
+        (&["plan", "--vary", "client=raw,raw"], 2, "`client` names `raw` twice"),
+        (&["plan", "--vary", "client=raw", "--vary", "client=raw"], 2, "`--vary` names `client` twice"),
+        (&["plan", "--vary", "client"], 2, "`client` names no values of an axis"),
+        (&["plan", "--vary", "colour=red"], 2, "unknown axis `colour`"),
         (&["serve", "s.yaml", "--condition", "mine"], 2, "a server has no client"),
         (&["serve", "--cases", "tools.json", "--case", "text"], 2, "`tools.json`: unknown field `tools`"),
     ] {
@@ -105,4 +107,7 @@ fn wrong_clients_are_refused() {
     }
     let planned = sandbox.ok(&["plan", "--condition", "mine"]).out;
     assert!(planned.contains("conditions mine\n"), "{planned}");
+    let varied = sandbox.ok(&["plan", "--condition", "mine,fusion", "--vary", "client=raw;content=native,placebo"]).out;
+    let expected = "conditions mine, mine raw, fusion, fusion placebo\n";
+    assert!(varied.contains(expected), "{varied}");
 }

@@ -27,7 +27,7 @@ fn change(run: &RunDir, change: impl FnOnce(&mut RunManifest)) {
 fn set_template(run: &RunDir, text: &str) {
     change(run, |manifest| {
         for condition in &mut manifest.plan.conditions {
-            if let ErrorFormat::Template(source) = &mut condition.format {
+            if let ErrorFormat::Template(source) = &mut condition.values.errors {
                 source.text = text.to_owned();
             }
         }

@@ -50,15 +50,19 @@ fn a_call_tells_what_changed_since_the_lockfile() {
         sandbox.ok(&[&args[..], options].concat()).out
     };
     assert!(!call(CREATE, &[]).contains("contract_awareness"));
-    assert_snapshot!(call(CREATE, &["--lock", "contracts.lock"]));
+    assert_snapshot!(call(CREATE, &["--vary", "contract=lock:contracts.lock"]));
     // The old name of an action.
-    assert_snapshot!(call(r#"{"action": "list"}"#, &["--lock", "contracts.lock", "--format", "fusion-text"]));
+    assert_snapshot!(call(
+        r#"{"action": "list"}"#,
+        &["--vary", "contract=lock:contracts.lock", "--format", "fusion-text"]
+    ));
     let count = |options: &[&str]| call(CREATE, options).matches("<delta ").count();
-    assert_eq!(count(&["--lock", "contracts.lock"]), 1);
-    assert_eq!(count(&["--lock", "contracts.lock", "--include-all-severities"]), 2);
-    assert_eq!(count(&["--lock", "contracts.lock", "--include-all-severities", "--max-deltas-per-error", "1"]), 1);
-    assert_eq!(count(&["--lock", "contracts.lock", "--max-deltas-per-error", "0"]), 0);
-    assert_eq!(count(&["--lock", "contracts.lock", "--guardrails", "strict+healing"]), 0);
+    assert_eq!(count(&["--vary", "contract=lock:contracts.lock"]), 1);
+    assert_eq!(count(&["--vary", "contract=lock:contracts.lock+all-severities"]), 2);
+    assert_eq!(count(&["--vary", "contract=lock:contracts.lock+all-severities+max-deltas:1"]), 1);
+    assert_eq!(count(&["--vary", "contract=lock:contracts.lock+max-deltas:0"]), 0);
+    // The guardrail is the axis.
+    assert_eq!(count(&["--vary", "contract=lock:contracts.lock", "--guardrails", "strict+healing"]), 1);
 
     let list = |required: &str| {
         format!(r#"[{{"name": "ping", "inputSchema": {{"properties": {{"to": {{}}}}, "required": [{required}]}}}}]"#)
@@ -66,9 +70,11 @@ fn a_call_tells_what_changed_since_the_lockfile() {
     sandbox.write("tools.json", &list(""));
     sandbox.ok(&["contract", "lock", "--tools", "tools.json", "--lockfile", "tools.lock"]);
     sandbox.write("tools.json", &list("\"to\""));
-    let told = sandbox.ok(&["call", "--tools", "tools.json", "--lock", "tools.lock", "--output", "text", "ping"]).out;
+    let told = sandbox
+        .ok(&["call", "--tools", "tools.json", "--vary", "contract=lock:tools.lock", "--output", "text", "ping"])
+        .out;
     assert!(told.contains("<previous>{ to?: any }</previous>"), "{told}");
-    let refused = sandbox.start(&["call", "--tools", "tools.json", "--lock", "contracts.lock", "ping"]);
+    let refused = sandbox.start(&["call", "--tools", "tools.json", "--vary", "contract=lock:contracts.lock", "ping"]);
     assert_eq!(refused.code, Some(2));
     assert_snapshot!(refused.err);
 }
@@ -79,8 +85,17 @@ fn a_scenario_chooses_the_changes_that_errors_show() {
     let shown = |settings: &str| {
         let text = scenario("customer, currency", "search", settings).replace("[money]", "[money, new]");
         sandbox.write("mine.yaml", &text);
-        let args =
-            ["call", "--scenario", "mine.yaml", "--lock", "contracts.lock", "--output", "text", "billing", CREATE];
+        let args = [
+            "call",
+            "--scenario",
+            "mine.yaml",
+            "--vary",
+            "contract=lock:contracts.lock",
+            "--output",
+            "text",
+            "billing",
+            CREATE,
+        ];
         sandbox.ok(&args).out.matches("<delta ").count()
     };
     assert_eq!(shown(""), 1);
@@ -97,21 +112,12 @@ fn a_run_with_a_lockfile_has_its_own_conditions_and_can_be_shown_again() {
         sandbox.ok(&[&args[..], &["--out", out], options].concat())
     };
     run("plain", &[]);
-    run("locked", &["--lock", "contracts.lock"]);
-    run("more", &["--lock", "contracts.lock", "--include-all-severities"]);
+    run("locked", &["--vary", "contract=lock:contracts.lock"]);
+    run("more", &["--vary", "contract=lock:contracts.lock+all-severities"]);
     let planned = sandbox
-        .ok(&[
-            "plan",
-            "mine.yaml",
-            "--guardrails",
-            "none,all",
-            "--lock",
-            "contracts.lock",
-            "--max-deltas-per-error",
-            "3",
-        ])
+        .ok(&["plan", "mine.yaml", "--guardrails", "none,all", "--vary", "contract=lock:contracts.lock+max-deltas:3"])
         .out;
-    assert!(planned.contains("none/bare, all/fusion-xml lock:") && planned.contains(" max-deltas:3"), "{planned}");
+    assert!(planned.contains("all/fusion-xml lock:") && planned.contains(" max-deltas:3"), "{planned}");
 
     // The run has a copy of the lockfile.
     std::fs::remove_file(sandbox.path("contracts.lock")).unwrap();
@@ -139,7 +145,7 @@ fn a_run_with_a_lockfile_has_its_own_conditions_and_can_be_shown_again() {
     // The shards of a run have the lockfile, and so has their combination.
     std::fs::copy(sandbox.path("locked/contracts.lock"), sandbox.path("contracts.lock")).unwrap();
     for shard in ["1/2", "2/2"] {
-        run(&shard.replace('/', "of"), &["--lock", "contracts.lock", "--shard", shard]);
+        run(&shard.replace('/', "of"), &["--vary", "contract=lock:contracts.lock", "--shard", shard]);
     }
     sandbox.ok(&["merge", "1of2", "2of2", "--out", "merged"]);
     assert_eq!(shown("merged"), shown("locked"));
@@ -148,7 +154,7 @@ fn a_run_with_a_lockfile_has_its_own_conditions_and_can_be_shown_again() {
 #[test]
 fn a_lockfile_without_the_scenarios_is_an_error() {
     let sandbox = changed();
-    let result = sandbox.start(&["run", "quickstart", "--trials", "1", "--lock", "contracts.lock"]);
+    let result = sandbox.start(&["run", "quickstart", "--trials", "1", "--vary", "contract=lock:contracts.lock"]);
     assert_eq!(result.code, Some(2));
     assert_snapshot!(result.err);
 }

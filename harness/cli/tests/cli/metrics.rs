@@ -8,8 +8,8 @@ use healbench_agents::llm::default_preamble;
 use healbench_agents::scripted::{Profile, ScriptedAgent, shipped_profile, shipped_profiles};
 use healbench_engine::WorldBase;
 use healbench_protocol::{
-    Agent, Deadline, Environment, EpisodeStart, ErrorFormat, Guardrails, ReplyOutcome, Script, Seed, Session, ToolCall,
-    Turn, canonical_json,
+    Agent, Condition, Deadline, Environment, EpisodeStart, ErrorFormat, Guardrails, ReplyOutcome, Script, Seed,
+    Session, ToolCall, Turn, canonical_json,
 };
 use healbench_record::{Outcome, Plan, Records, RunDir, RunManifest, RunStatus};
 use healbench_reports::{FrameWriter, Rate, Report, ReportRow, RowMetric, summarize};
@@ -461,8 +461,7 @@ proptest! {
         let profiles: Vec<Profile> = names.iter().map(profile).collect();
         let axes = Axes {
             agents: names.iter().zip(&profiles).map(|(name, profile)| profile.spec(name)).collect(),
-            guardrails: bits.iter().map(|bits| Guardrails::from_bits(usize::from(*bits))).collect(),
-            formats: vec![format],
+            conditions: Condition::of_parts(&bits.iter().map(|bits| Guardrails::from_bits(usize::from(*bits))).collect::<Vec<_>>(), &[format]),
             trials,
             seed: Seed(seed),
         };

@@ -1,7 +1,7 @@
 //! Runs under named conditions.
 
 use healbench_protocol::{
-    CLIENTS, CONDITIONS, CONTENTS, ConditionEntry, ConditionParts, DOMAIN_ERRORS, NamedEntry, UNDECLARED,
+    AxisValues, CLIENTS, CONDITIONS, CONTENTS, ConditionEntry, DOMAIN_ERRORS, NamedEntry, UNDECLARED,
 };
 use serde_json::Value;
 
@@ -24,7 +24,8 @@ const ALL: &str = "bare,sdk-typescript,sdk-typescript+recovery,sdk-python,fusion
 fn a_named_condition_has_the_rows_of_its_parts() {
     let sandbox = Sandbox::new();
     run(&sandbox, "named", &["--condition", ALL]);
-    run(&sandbox, "stripping", &["--guardrails", "healing", "--format", "zod-json,pydantic", "--undeclared", "strip"]);
+    let stripping = ["--guardrails", "healing", "--format", "zod-json,pydantic", "--vary", "undeclared=strip"];
+    run(&sandbox, "stripping", &stripping);
     run(&sandbox, "default", &["--format", "fusion-xml"]);
     let rows = |run: &str| -> Vec<Value> {
         let mut rows = report(&sandbox, run)["agents"][0]["rows"].as_array().unwrap().clone();
@@ -46,10 +47,10 @@ fn a_named_condition_has_the_rows_of_its_parts() {
     assert_eq!(report(&sandbox, "named")["ablation"], serde_json::json!([]));
     // The random numbers of bootstrap intervals differ.
     let metrics = |row: &Value| row["scenarios"].clone();
-    assert_eq!(metrics(&named[1]), metrics(&built[0]));
-    assert_eq!(metrics(&named[3]), metrics(&built[1]));
-    assert_eq!(metrics(&named[0]), metrics(&built[2]));
-    assert_eq!(metrics(&named[4]), metrics(&built[3]));
+    assert_eq!(metrics(&named[1]), metrics(&built[1]));
+    assert_eq!(metrics(&named[3]), metrics(&built[3]));
+    assert_eq!(metrics(&named[0]), metrics(&built[4]));
+    assert_eq!(metrics(&named[4]), metrics(&built[5]));
     assert_ne!(metrics(&named[2]), metrics(&named[1]), "the author's recovery has no effect");
 }
 
@@ -90,7 +91,7 @@ fn cells_are_paired_by_condition() {
     let sandbox = Sandbox::new();
     run(&sandbox, "a", &["--condition", "sdk-typescript,sdk-typescript+recovery"]);
     run(&sandbox, "b", &["--condition", "fusion,sdk-typescript+recovery"]);
-    run(&sandbox, "c", &["--guardrails", "healing", "--format", "zod-json", "--undeclared", "strip"]);
+    run(&sandbox, "c", &["--guardrails", "healing", "--format", "zod-json", "--vary", "undeclared=strip"]);
     let compared: Value = serde_json::from_str(&sandbox.ok(&["compare", "a", "b", "--json"]).out).unwrap();
     let cells = compared["cells"].as_array().unwrap();
     assert_eq!(cells.iter().map(|cell| &cell["condition"]).collect::<Vec<_>>(), ["sdk-typescript+recovery"]);
@@ -242,21 +243,20 @@ fn wrong_conditions_are_explained() {
 #[test]
 fn levels_of_content_are_conditions_of_a_run() {
     let sandbox = Sandbox::new();
-    let axes = ["--format", "fusion-xml,zod-json", "--content", "diagnosis,next-step"];
+    let axes = ["--format", "fusion-xml,zod-json", "--vary", "content=diagnosis,next-step"];
     let plan = sandbox.ok(&[&["plan"], &axes[..], &AGENT].concat()).out;
-    let names =
-        "none/bare, all/fusion-xml diagnosis, all/fusion-xml next-step, all/zod-json diagnosis, all/zod-json next-step";
+    let names = "none/bare, all/fusion-xml, all/fusion-xml diagnosis, all/fusion-xml next-step, all/zod-json, all/zod-json diagnosis, all/zod-json next-step";
     assert!(plan.contains(names), "{plan}");
     run(&sandbox, "a", &axes);
     let found = report(&sandbox, "a");
     let rows = found["agents"][0]["rows"].as_array().unwrap();
     let conditions: Vec<&str> = rows.iter().map(|row| row["condition"].as_str().unwrap()).collect();
-    assert_eq!(conditions[..3], ["none bare", "all fusion-xml diagnosis", "all fusion-xml next-step"]);
+    assert_eq!(conditions[..3], ["none bare", "all fusion-xml", "all fusion-xml diagnosis"]);
     let shown = sandbox.ok(&["report", "a"]).out;
     assert!(shown.contains("all fusion-xml diagnosis") && shown.contains("all zod-json next-step"), "{shown}");
     for (axis, rows, columns) in [
-        ("content", ["diagnosis", "next-step"], ["all fusion-xml", "all zod-json"]),
-        ("format", ["fusion-xml", "zod-json"], ["all diagnosis", "all next-step"]),
+        ("content", &["native", "diagnosis", "next-step"][..], &["all fusion-xml", "all zod-json"][..]),
+        ("format", &["fusion-xml", "zod-json"], &["all", "all diagnosis", "all next-step"]),
     ] {
         let matrix: Value = serde_json::from_str(&sandbox.ok(&["compare", "a", "--by", axis, "--json"]).out).unwrap();
         assert_eq!(matrix["rows"], serde_json::json!(rows));
@@ -272,13 +272,14 @@ fn levels_of_content_are_conditions_of_a_run() {
     }
     let markdown = sandbox.ok(&["report", "a", "--markdown"]).out;
     assert!(markdown.contains("next-step in zod-json"), "{markdown}");
-    let other =
-        sandbox.ok(&["show", "a", "4", "--guardrails", "all", "--format", "fusion-xml", "--content", "placebo"]).out;
+    let other = sandbox
+        .ok(&["show", "a", "4", "--guardrails", "all", "--format", "fusion-xml", "--vary", "content=placebo"])
+        .out;
     assert!(other.contains("all/fusion-xml placebo"), "{other}");
     let named = "[condition.short]\nguardrails = \"healing\"\nformat = \"zod-json\"\ncontent = \"diagnosis\"\n";
     sandbox.write("healbench.toml", named);
     assert!(sandbox.ok(&["plan", "--condition", "short"]).out.contains("short"));
-    let error = sandbox.start(&["plan", "--content", "hint"]).err;
+    let error = sandbox.start(&["plan", "--vary", "content=hint"]).err;
     assert!(error.contains("unknown level of content `hint`"), "{error}");
 }
 
@@ -290,8 +291,8 @@ fn a_call_is_answered_at_several_levels_of_content() {
         "required": ["email", "age"]
     }}}]}"#;
     sandbox.write("tools.json", tools);
-    let levels = "native,diagnosis,expected,next-step,example,placebo";
-    let options = ["call", "--tools", "tools.json", "--format", "fusion-xml,zod-json", "--content", levels];
+    let levels = "content=diagnosis,expected,next-step,example,placebo";
+    let options = ["call", "--tools", "tools.json", "--format", "fusion-xml,zod-json", "--vary", levels];
     let call = ["users", r#"{"action": "create", "email": "none", "age": 7}"#];
     insta::assert_snapshot!(sandbox.ok(&[&options[..], &call].concat()).out);
 }
@@ -305,7 +306,8 @@ fn table_lines<T>(title: &str, entries: &[NamedEntry<T>]) -> String {
 #[test]
 fn the_reference_has_the_entries_of_the_registries() {
     let condition = |entry: &ConditionEntry| {
-        let ConditionParts { undeclared, guardrails, format, domain_errors, content, .. } = &entry.parts;
+        let AxisValues { undeclared, domain_errors, content, .. } = entry.values;
+        let (guardrails, format) = (entry.values.guardrails(), &entry.values.errors);
         let (undeclared, domain_errors, content) = (undeclared.name(), domain_errors.name(), content.name());
         format!("| `{}` | {undeclared} | {guardrails} | {format} | {domain_errors} | {content} |\n", entry.name)
     };

@@ -49,7 +49,7 @@ fn every_cell_is_printed() {
     for (episode, line) in lines.iter().enumerate() {
         let cell = plan.cell(episode as u64).unwrap();
         assert!(line.starts_with(&plan.scenarios[cell.scenario].id), "{line}");
-        assert!(line.contains(&format!("  {} ", plan.conditions[cell.condition].guardrails)), "{line}");
+        assert!(line.contains(&format!("  {} ", plan.conditions[cell.condition].guardrails())), "{line}");
     }
 }
 

@@ -82,8 +82,8 @@ fn servers_and_the_simulator_are_not_mixed() {
         refused(&["run", file, "quickstart"]),
         refused(&["run", file, "--condition", "sdk-typescript,fusion"]),
         refused(&["run", "quickstart", "--condition", "as-is"]),
-        refused(&["run", file, "--guardrails", "all", "--content", "diagnosis"]),
-        refused(&["run", file, "--guardrails", "none", "--undeclared", "strip"]),
+        refused(&["run", file, "--guardrails", "all", "--vary", "content=diagnosis"]),
+        refused(&["run", file, "--guardrails", "none", "--vary", "undeclared=strip"]),
         refused(&["call", "--scenario", file, "echo", "{}"]),
     ];
     insta::assert_snapshot!(errors.join("\n"));

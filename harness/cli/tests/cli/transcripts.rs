@@ -229,7 +229,7 @@ fn a_model_is_not_asked_by_a_transcript() {
 
     // The command that the help prints is accepted.
     let args = ["run", "scenario.yaml", "--agent", "model:mini", "--guardrails", "healing", "--format", "zod-json"];
-    sandbox.ok(&[&args[..], &["--undeclared", "strip", "--trials", "1", "--out", "stripping"]].concat());
+    sandbox.ok(&[&args[..], &["--vary", "undeclared=strip", "--trials", "1", "--out", "stripping"]].concat());
     for parts in [["--guardrails", "none"], ["--format", "pydantic"]] {
         let refused = sandbox.start(&[&["show", "stripping", "0"], &parts[..]].concat()).err;
         let command = refused.split("`healbench ").nth(1).and_then(|rest| rest.split('`').next()).unwrap();

@@ -15,9 +15,9 @@ fn parsed(text: &str) -> Value {
 }
 
 fn engine_of(name: &str, tools: &[Tool]) -> Engine {
-    let ConditionEntry { parts, .. } = name.parse::<&ConditionEntry>().unwrap();
-    let engine = Engine::new(tools, parts.guardrails, &parts.format).unwrap();
-    engine.with_undeclared(parts.undeclared).with_domain_errors(parts.domain_errors)
+    let ConditionEntry { values, .. } = name.parse::<&ConditionEntry>().unwrap();
+    let engine = Engine::new(tools, values.guardrails(), &values.errors).unwrap();
+    engine.with_undeclared(values.undeclared).with_domain_errors(values.domain_errors)
 }
 
 fn corpus_tools(corpus: &Value) -> Vec<Tool> {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use healbench_engine::Faults;
-use healbench_protocol::{Deadline, ErrorFormat, Guardrails, Seed, ToolCall, ToolSpec};
+use healbench_protocol::{Condition, Deadline, ErrorFormat, Guardrails, Seed, ToolCall, ToolSpec};
 use healbench_scenarios::Scenario;
 use serde_json::Value;
 
@@ -131,8 +131,9 @@ pub(super) fn error_texts<'c>(
     guardrails: &[Guardrails],
     calls: impl Iterator<Item = (usize, &'c ToolCall)>,
 ) -> Result<Vec<Vec<(String, String)>>, ScenarioSetupError> {
-    let formats = ErrorFormat::named().map(|entry| entry.format.clone()).collect();
-    let axes = Axes { agents: Vec::new(), guardrails: guardrails.to_vec(), formats, trials: 1, seed };
+    let formats: Vec<ErrorFormat> = ErrorFormat::named().map(|entry| entry.format.clone()).collect();
+    let conditions = Condition::of_parts(guardrails, &formats);
+    let axes = Axes { agents: Vec::new(), conditions, trials: 1, seed };
     let plan = build_plan(&axes, std::slice::from_ref(scenario));
     let context = ScenarioContext::new(scenario, &plan, None)?;
     let intended: Vec<ToolCall> =
@@ -148,7 +149,7 @@ pub(super) fn error_texts<'c>(
             };
             intended[..step].iter().for_each(|call| _ = answer(call));
             let response = answer(call)?.response;
-            response.is_error.then(|| (condition.format.name().into_owned(), response.text().into_owned()))
+            response.is_error.then(|| (condition.format().name().into_owned(), response.text().into_owned()))
         });
         answers.collect()
     });

@@ -34,7 +34,7 @@ fn a_server_is_played_by_all_agents_under_all_guardrails() {
         assert_eq!(row.counts.leaked_fields.is_none(), reached_the_server, "unknown is null: {row:?}");
         if agent == STUB {
             // The server's text and that of a format name the role; the line of a bare refusal does not.
-            let guardrails = plan.conditions[cell.condition].guardrails;
+            let guardrails = plan.conditions[cell.condition].guardrails();
             let is_bare = guardrails.strict && !guardrails.healing;
             assert_eq!(row.outcome == Outcome::Success, !is_bare, "{guardrails}: {row:?}");
         }
@@ -44,7 +44,7 @@ fn a_server_is_played_by_all_agents_under_all_guardrails() {
     assert!(successes["perfect"] > 0, "{successes:?}");
     for call in &records.calls {
         let cell = plan.cell(call.episode).unwrap();
-        let guardrails = plan.conditions[cell.condition].guardrails;
+        let guardrails = plan.conditions[cell.condition].guardrails();
         check_row(call, guardrails);
     }
 }
@@ -82,7 +82,7 @@ fn no_two_sessions_answer_alike_and_nothing_is_cached() {
     for call in &records.calls {
         let cell = plan.cell(call.episode).unwrap();
         let reached_the_server = call.error_class != Some(ErrorClass::Validation) && call.tool.as_ref() == "invite";
-        if reached_the_server && plan.conditions[cell.condition].guardrails == Guardrails::NONE {
+        if reached_the_server && plan.conditions[cell.condition].guardrails() == Guardrails::NONE {
             hashes.push(call.response_hash);
         }
     }
@@ -108,7 +108,7 @@ fn an_episode_without_its_server_is_lost_and_not_scored() {
             let cell = plan.cell(row.episode).unwrap();
             let refused = records.calls.iter().any(|call| call.episode == row.episode);
             // Only what the guardrails refuse needs no server.
-            assert!(!refused || plan.conditions[cell.condition].guardrails.strict, "{row:?}");
+            assert!(!refused || plan.conditions[cell.condition].guardrails().strict, "{row:?}");
             if !refused {
                 assert_eq!(row.outcome, Outcome::Infra, "{row:?}");
             }
@@ -134,7 +134,8 @@ fn everything_that_a_transcript_needs_is_recorded() {
             assert_eq!((response.is_error, response.tokens), (call.is_error, call.response_tokens));
             assert_eq!(response.unguarded_text.is_some(), call.is_error);
             let cell = plan.cell(call.episode).unwrap();
-            if call.error_class == Some(ErrorClass::ServerError) && plan.conditions[cell.condition].guardrails.healing {
+            if call.error_class == Some(ErrorClass::ServerError) && plan.conditions[cell.condition].guardrails().healing
+            {
                 let sent = response.unguarded_text.as_deref().unwrap();
                 assert!(sent.contains("(request ") && response.text() != sent, "{response:?}");
             }

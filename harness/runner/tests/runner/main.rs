@@ -21,8 +21,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use healbench_protocol::{
-    Agent, AgentError, AgentKind, AgentSpec, EpisodeStart, ErrorFormat, Guardrails, Script, Seed, ToolResponse, Turn,
-    fingerprint,
+    Agent, AgentError, AgentKind, AgentSpec, Condition, EpisodeStart, ErrorFormat, Guardrails, Script, Seed,
+    ToolResponse, Turn, fingerprint,
 };
 use healbench_record::{EndedBy, EpisodeRecord, Outcome, Plan, Records};
 use healbench_runner::{
@@ -161,8 +161,10 @@ fn quickstart(trials: u32) -> (Plan, Vec<Scenario>) {
     };
     let axes = Axes {
         agents: vec![agent],
-        guardrails: vec![Guardrails::NONE, Guardrails::ALL],
-        formats: vec![ErrorFormat::FusionXml, ErrorFormat::FusionText],
+        conditions: Condition::of_parts(
+            &[Guardrails::NONE, Guardrails::ALL],
+            &[ErrorFormat::FusionXml, ErrorFormat::FusionText],
+        ),
         trials,
         seed: Seed(1),
     };

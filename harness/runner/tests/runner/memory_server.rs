@@ -9,7 +9,7 @@ use std::time::Duration;
 use healbench_agents::llm::{PriceTable, resolve_model};
 use healbench_agents::scripted::{ScriptedAgent, shipped_profile, shipped_profiles};
 use healbench_protocol::{
-    Agent, AgentError, AgentKind, AgentSpec, CallResult, Capabilities, ContentBlock, Deadline, Environment,
+    Agent, AgentError, AgentKind, AgentSpec, CallResult, Capabilities, Condition, ContentBlock, Deadline, Environment,
     EnvironmentError, EnvironmentKind, EpisodeStart, ErrorFormat, Guardrails, Opening, Origin, ProtocolError, Reply,
     ReplyOutcome, Script, Seed, Session, ToolCall, ToolResponse, ToolSpec, Turn, TurnCost,
 };
@@ -227,8 +227,7 @@ pub(crate) fn run_scenario(text: &str, mode: Mode, trials: u32) -> (Plan, Vec<Ep
     agents.push(model.spec(STUB, Opening::Natural, AgentKind::Llm));
     let axes = Axes {
         agents,
-        guardrails: Guardrails::sweep("full").unwrap(),
-        formats: vec![ErrorFormat::FusionXml],
+        conditions: Condition::of_parts(&Guardrails::sweep("full").unwrap(), &[ErrorFormat::FusionXml]),
         trials,
         seed: Seed(1),
     };

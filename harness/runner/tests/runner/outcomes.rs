@@ -96,8 +96,7 @@ pub(crate) fn run_agent(scenario: &str, kind: AgentKind, agent: TurnsAgent) -> (
     };
     let axes = Axes {
         agents: vec![agent],
-        guardrails: vec![Guardrails::ALL],
-        formats: vec![ErrorFormat::FusionXml],
+        conditions: vec![Condition::new(Guardrails::ALL, ErrorFormat::FusionXml)],
         trials: 1,
         seed: Seed(1),
     };

@@ -184,7 +184,7 @@ fn random_templates_are_read_as_well_as_shipped_formats() {
         failed.push(format!(
             "{} {}{}",
             scenarios[cell.scenario].id,
-            plan.conditions[cell.condition].format,
+            plan.conditions[cell.condition].format(),
             transcript("perfect", &plan, &scenarios, row.episode)
         ));
     }

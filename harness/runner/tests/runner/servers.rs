@@ -69,8 +69,7 @@ script:
 fn plan_of(scenarios: &[Scenario], trials: u32) -> Plan {
     let axes = Axes {
         agents: vec![shipped_profile("perfect").unwrap().spec("perfect")],
-        guardrails: vec![Guardrails::NONE, Guardrails::ALL],
-        formats: vec![ErrorFormat::FusionXml],
+        conditions: Condition::of_parts(&[Guardrails::NONE, Guardrails::ALL], &[ErrorFormat::FusionXml]),
         trials,
         seed: Seed(1),
     };

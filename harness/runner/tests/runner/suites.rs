@@ -42,8 +42,7 @@ pub(super) fn run_profile(
     let profile: Profile = shipped_profile(name).unwrap();
     let axes = Axes {
         agents: vec![profile.spec(name)],
-        guardrails: sets.iter().map(|word| guardrails(word)).collect(),
-        formats: formats.to_vec(),
+        conditions: Condition::of_parts(&sets.iter().map(|word| guardrails(word)).collect::<Vec<_>>(), formats),
         trials,
         seed: Seed(3),
     };
@@ -151,7 +150,7 @@ fn perfect_recovers_wherever_the_text_allows_it() {
         let cell = plan.cell(row.episode).unwrap();
         let scenario = &scenarios[cell.scenario];
         if row.outcome != Outcome::Success && !scenario.tags.iter().any(|tag| tag == UNRECOVERABLE_TAG) {
-            let format = &plan.conditions[cell.condition].format;
+            let format = plan.conditions[cell.condition].format();
             failed.insert((scenario.id.as_str(), format.clone()), row.episode);
         }
     }
@@ -212,11 +211,11 @@ fn blind_gains_nothing_from_any_format() {
     for row in &records.episodes {
         let cell = plan.cell(row.episode).unwrap();
         let key = (cell.scenario, cell.trial);
-        if plan.conditions[cell.condition].format == ErrorFormat::Bare {
+        if *plan.conditions[cell.condition].format() == ErrorFormat::Bare {
             bare.insert(key, row.outcome);
         } else if row.outcome == Outcome::Success {
             let id = &scenarios[cell.scenario].id;
-            assert_eq!(bare[&key], Outcome::Success, "{id} with {}", plan.conditions[cell.condition].format);
+            assert_eq!(bare[&key], Outcome::Success, "{id} with {}", plan.conditions[cell.condition].format());
             compared += 1;
         }
     }
@@ -247,8 +246,7 @@ fn cosmetic_drift_costs_nothing() {
 const GUARDRAILS_LOSE_TAG: &str = "guardrails-lose";
 
 fn named_condition(name: &str) -> Condition {
-    let entry = CONDITIONS.iter().find(|entry| entry.name == name).unwrap();
-    Condition::named(name, entry.parts.clone())
+    Condition::of(CONDITIONS.iter().find(|entry| entry.name == name).unwrap())
 }
 
 /// The successes and the billed tokens of each scenario under the texts of the TypeScript SDK, and with all guardrails.
@@ -256,8 +254,7 @@ fn sdk_and_guardrails(scenarios: &[Scenario], trials: u32) -> Vec<[(u32, u64); 2
     let profile: Profile = shipped_profile("typical").unwrap();
     let axes = Axes {
         agents: vec![profile.spec("typical")],
-        guardrails: vec![guardrails("none"), guardrails("all")],
-        formats: vec![ErrorFormat::FusionXml],
+        conditions: Condition::of_parts(&[guardrails("none"), guardrails("all")], &[ErrorFormat::FusionXml]),
         trials,
         seed: Seed(3),
     };

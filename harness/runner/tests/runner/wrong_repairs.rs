@@ -11,8 +11,7 @@ fn totals(scenario: &str, profile: Profile) -> [u32; 4] {
     let scenarios: Vec<Scenario> = scenarios.into_iter().filter(|known| known.id == scenario).collect();
     let axes = Axes {
         agents: vec![profile.spec("reader")],
-        guardrails: vec![Guardrails::ALL],
-        formats: vec![ErrorFormat::FusionXml],
+        conditions: Condition::of_parts(&[Guardrails::ALL], &[ErrorFormat::FusionXml]),
         trials: 40,
         seed: Seed(1),
     };

@@ -1,7 +1,7 @@
 //! The policy file: its keys and their validation.
 
 use healbench_config::{ConfigError, Document, Table, Value};
-use healbench_protocol::{AgentId, AxisError, CONDITIONS, ConditionParts, ErrorFormat, Guardrails};
+use healbench_protocol::{AgentId, AxisError, CONDITIONS, ErrorFormat, Guardrails};
 
 use super::{Check, Direction, Margin, MayDiffer, PerfCheck, PerfPolicy, Policy, Tier};
 use crate::baseline::CellName;
@@ -94,8 +94,8 @@ fn cell(value: &Value<'_>) -> Result<CellName, ConfigError> {
     if let Some(entry) = CONDITIONS.iter().find(|entry| condition.as_deref() == Some(entry.name)) {
         // The parts of a built-in condition follow from its name.
         table.deny_unknown(&["agent", "condition"])?;
-        let ConditionParts { guardrails, format, .. } = &entry.parts;
-        return Ok(CellName { agent, guardrails: *guardrails, format: format.to_string(), condition });
+        let (guardrails, format) = (entry.values.guardrails(), entry.values.errors.to_string());
+        return Ok(CellName { agent, guardrails, format, condition });
     }
     let guardrails = guardrails(&table.require("guardrails", "it is a set such as `strict+healing`")?)?;
     let bare = ErrorFormat::Bare.to_string();

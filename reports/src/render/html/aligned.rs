@@ -17,8 +17,7 @@ struct Unit<'a> {
 pub(super) fn aligned(transcripts: &[&Transcript]) -> Markup {
     let columns: Vec<Vec<Unit<'_>>> = transcripts.iter().map(|transcript| by_call(transcript)).collect();
     let rows = columns.iter().map(Vec::len).max().unwrap_or(0);
-    let label =
-        |transcript: &Transcript| condition_label(&transcript.condition, transcript.guardrails, &transcript.format);
+    let label = |transcript: &Transcript| condition_label(&transcript.condition);
     html! {
         @if let Some(first) = transcripts.first() { (render_header(first, true)) }
         div.scroll tabindex="0" role="region" aria-label="Transcripts, aligned by call" {

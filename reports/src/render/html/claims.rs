@@ -30,7 +30,7 @@ pub(super) fn claims(claims: &[ClaimReport]) -> Markup {
                             @let (mean, interval) = format_mean(report.claim.measure, row, true);
                             tr {
                                 th scope="row" { (visible(&row.title)) }
-                                td.text { (condition_label(&row.condition, row.guardrails, &row.format)) }
+                                td.text { (condition_label(&row.condition)) }
                                 td { (rate_percent(row.success)) }
                                 td { (mean.text) " " span.sure { (interval.text) } }
                                 td { (row.claimed.map_or(UNKNOWN.to_owned(), |span| format_range(report.claim.measure, span))) }

@@ -122,7 +122,7 @@ fn table(metric: Metric, changed: &[(&CellComparison, &MetricDifference)]) -> Ma
                     @for (cell, entry) in changed {
                         tr {
                             th scope="row" { (visible(&cell.title)) }
-                            td.text { (condition_label(&cell.condition, cell.guardrails, &cell.format)) }
+                            td.text { (condition_label(&cell.condition)) }
                             td data-v=(sort_key(entry.base)) { (mean(entry, entry.base)) }
                             td data-v=(sort_key(entry.candidate)) { (mean(entry, entry.candidate)) }
                             td data-v=(sort_key(entry.difference)) class=(class(entry)) { (estimate(Some(format_difference(entry)), format_interval(entry))) }
@@ -186,7 +186,7 @@ fn flip_row(input: &ComparisonPage<'_>, flip: &Flip) -> Markup {
             td.text { @if flip.is_loss() { b.bad { "lost" } } @else { b.good { "gained" } } }
             th scope="row" { (visible(&flip.scenario)) }
             td.text { (visible(&flip.title)) }
-            td.text { (condition_label(&flip.condition, flip.guardrails, &flip.format)) }
+            td.text { (condition_label(&flip.condition)) }
             td { (flip.trial) }
             td.text { (flip.base) }
             td.text { (flip.candidate) }

@@ -121,7 +121,7 @@ fn rows(report: &Report) -> impl Iterator<Item = (&AgentReport, &ReportRow)> {
 fn row_headers(agent: &AgentReport, row: &ReportRow) -> Markup {
     html! {
         th scope="row" { (visible(&agent.title)) }
-        td.text { (condition_label(&row.condition, row.guardrails, &row.format)) }
+        td.text { (condition_label(&row.condition)) }
     }
 }
 

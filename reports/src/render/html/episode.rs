@@ -114,9 +114,9 @@ fn other_conditions(page: &EpisodePage<'_>, cell: CellRef) -> Markup {
         @if !others.is_empty() {
             nav.switch aria-label="The same trial under other conditions" {
                 span.note { "The same trial under" }
-                @for (index, Condition { name, guardrails, format, .. }) in page.plan.conditions.iter().enumerate() {
+                @for (index, condition) in page.plan.conditions.iter().enumerate() {
                     @let episode = episode_of(index);
-                    @let label = condition_label(name, *guardrails, format);
+                    @let label = condition_label(condition);
                     @if episode == page.episode {
                         span.chosen { (visible(&label)) }
                     } @else if shown.contains(&episode) {
@@ -133,7 +133,7 @@ fn other_conditions(page: &EpisodePage<'_>, cell: CellRef) -> Markup {
 
 /// Renders the form that runs a simulated reader in any other condition.
 fn rerun_form(page: &EpisodePage<'_>) -> Markup {
-    let templates = page.plan.conditions.iter().map(|condition| &condition.format);
+    let templates = page.plan.conditions.iter().map(Condition::format);
     let templates = templates.filter(|format| matches!(format, ErrorFormat::Template(_)));
     let mut formats: Vec<String> =
         ErrorFormat::named().map(|entry| &entry.format).chain(templates).map(|format| format.name().into()).collect();

@@ -93,10 +93,7 @@ fn form(input: &EpisodesPage<'_>) -> Markup {
     let outcomes = Outcome::ALL.iter().map(|outcome| (outcome.name(), outcome.name()));
     let outcomes = [("", "all"), (FAILURE, "every failure")].into_iter().chain(outcomes);
     let agents = plan.agents.iter().map(|agent| agent.title());
-    let conditions = plan
-        .conditions
-        .iter()
-        .map(|condition| condition_label(&condition.name, condition.guardrails, &condition.format));
+    let conditions = plan.conditions.iter().map(|condition| condition_label(condition));
     html! {
         form.tools action=(episodes_address(name)) method="get" role="search" {
             label { "Scenario" input type="search" name="scenario" value=(visible(&filter.scenario)) placeholder="part of the id"; }
@@ -155,7 +152,7 @@ fn table_row(input: &EpisodesPage<'_>, row: &IndexedEpisode, cell: CellRef) -> M
             th scope="row" { a href={ (run_address(name)) "episodes/" (row.episode) (filter_query(filter, 1)) } { (row.episode) } }
             td.text.wide-text { (visible(&plan.scenarios[cell.scenario].id)) }
             td.text.wide-text { (visible(&plan.agents[cell.agent].title())) }
-            td.text.wide-text { (condition_label(&condition.name, condition.guardrails, &condition.format)) }
+            td.text.wide-text { (condition_label(condition)) }
             td { (cell.trial) }
             td.text { span class=(class) { (row.outcome) } }
             td { (row.calls) }

@@ -9,7 +9,7 @@ use super::charts::{
     Stacks, curves, scatter, stacks,
 };
 use crate::metric::RowMetric;
-use crate::render::labels::{Estimate, condition_label, row_label};
+use crate::render::labels::{Estimate, condition_label, is_reference, row_label};
 use crate::render::number::{count, percent, pluralize, rate_amount, rate_percent};
 use crate::render::plain_text;
 use crate::statistics::Interval;
@@ -86,9 +86,9 @@ fn cost_scatter(report: &Report) -> Result<Markup, ChartError> {
     let points: Vec<Point> = rows()
         .filter_map(|(group, row)| {
             Some(Point {
-                label: condition_label(&row.condition, row.guardrails, &row.format),
+                label: condition_label(&row.condition),
                 group,
-                filled: Some(&row.condition) != report.reference.as_ref(),
+                filled: !is_reference(report, row),
                 x: row.rate(RowMetric::BilledTokensPerEpisode).rate?,
                 y: row.rate(RowMetric::Success).rate?,
                 y_interval: bounds(row.success_interval),
@@ -212,7 +212,7 @@ fn curves_chart(report: &Report, id: String, series: &[&RepairCurve<'_>], descri
         Curve {
             label: label.clone(),
             group: *agent,
-            filled: Some(&row.condition) != report.reference.as_ref(),
+            filled: !is_reference(report, row),
             link: Some(Link { agent: *agent, condition }),
             points,
         }

@@ -197,14 +197,14 @@ impl Chunk {
 mod tests {
     use std::io::Read as _;
 
-    use healbench_protocol::{ErrorFormat, Guardrails};
+    use healbench_protocol::{Condition, ErrorFormat, Guardrails};
     use healbench_record::{CallRecord, Outcome};
     use serde_json::{Value, json};
 
     use super::*;
     use crate::transcript::SentCall;
 
-    fn transcript(condition: &str, error: &str) -> Transcript {
+    fn transcript(guardrails: Guardrails, error: &str) -> Transcript {
         let row = CallRecord {
             call: 1,
             tool: "users".into(),
@@ -219,9 +219,7 @@ mod tests {
             scenario: "users/invite".to_owned(),
             description: String::new(),
             agent: "scripted:typical".to_owned(),
-            condition: condition.to_owned(),
-            guardrails: Guardrails::ALL,
-            format: ErrorFormat::FusionXml,
+            condition: (&Condition::new(guardrails, ErrorFormat::FusionXml)).into(),
             trial: 0,
             prompt: "Invite Priya.".to_owned(),
             steps: vec![TranscriptStep::Call(Box::new(CallStep::new(&[], &call, false, error.to_owned())))],
@@ -244,7 +242,7 @@ mod tests {
         let mut chunk = Chunk::default();
         for condition in 0..3 {
             let place = EpisodePlace { scenario: 5, agent: 1, condition, trial: 2 };
-            chunk.add(place, 40 + condition as u64, &transcript("all fusion-xml", &error));
+            chunk.add(place, 40 + condition as u64, &transcript(Guardrails::ALL, &error));
         }
         chunk.describe("e5.1", &[[1, 20]], &[(2, 19)], 20);
         let (text, episodes) = chunk.encode();

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::interval_axis::Axis;
 use super::{estimate, visible};
 use crate::metric::RowMetric;
-use crate::render::labels::row_label;
+use crate::render::labels::{is_reference, row_label};
 use crate::render::number::{
     amount_interval, percent_interval, pluralize, points, points_interval, rate_amount, rate_percent, signed_amount,
 };
@@ -43,7 +43,7 @@ pub(super) fn rankings(report: &Report) -> Markup {
 /// Returns the label of the reference condition.
 fn reference_label(report: &Report) -> Option<String> {
     let reference = report.reference.as_ref()?;
-    let row = report.agents.first()?.rows.iter().find(|row| row.condition == *reference)?;
+    let row = report.agents.first()?.rows.iter().find(|row| row.condition.label() == *reference)?;
     Some(row_label(row))
 }
 
@@ -62,8 +62,7 @@ fn ranking(report: &Report, agent: usize, axis: Axis, has_reference: bool) -> Ma
         success(b).total_cmp(&success(a)).then(billed(a).total_cmp(&billed(b)))
     });
     // The reference stays, wherever it is.
-    let is_shown =
-        |index: usize, row: &ReportRow| index < MAX_ROWS || Some(&row.condition) == report.reference.as_ref();
+    let is_shown = |index: usize, row: &ReportRow| index < MAX_ROWS || is_reference(report, row);
     let shown: Vec<(usize, &(usize, &ReportRow))> =
         order.iter().enumerate().filter(|(index, (_, row))| is_shown(*index, row)).collect();
     let more = order.len() - shown.len();

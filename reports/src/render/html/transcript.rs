@@ -232,7 +232,7 @@ pub(super) fn outcome_badge(transcript: &Transcript) -> Markup {
 
 fn render_transcript(transcript: &Transcript, full: bool) -> Markup {
     let title = html! {
-        (condition_label(&transcript.condition, transcript.guardrails, &transcript.format)) " "
+        (condition_label(&transcript.condition)) " "
         (outcome_badge(transcript)) " "
         span.who {
             "after " (pluralize(u64::from(transcript.calls), "call")) ", trial " (transcript.trial)

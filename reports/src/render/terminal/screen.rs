@@ -135,7 +135,7 @@ impl LeftOut {
 fn notes(report: &Report, options: TerminalOptions, left_out: &LeftOut) -> Vec<String> {
     let mut notes = Vec::new();
     let level = percent(report.confidence);
-    let reference = reference_row(report).map(|row| condition_label(&row.condition, row.guardrails, &row.format));
+    let reference = reference_row(report).map(|row| condition_label(&row.condition));
     let reference = reference.map(|label| format!("Reference: `{label}`. ")).unwrap_or_default();
     notes.push(format!("{reference}Intervals: {level}, for other scenarios of these suites."));
     if left_out.joined {

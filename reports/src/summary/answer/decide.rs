@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use healbench_protocol::{AgentKind, ErrorFormat, Guardrails};
+use healbench_protocol::{AgentKind, Guardrails};
 use healbench_record::{Condition, Plan};
 
 use super::factors::{alone, content_and_form, without_each};
@@ -86,7 +86,7 @@ impl Context<'_> {
 
     pub(super) fn result(&self, agent: usize, condition: usize, names: &Names) -> ConditionResult {
         ConditionResult {
-            condition: self.plan.conditions[condition].name.clone(),
+            condition: self.plan.conditions[condition].label(),
             name: names.names[condition].clone(),
             success: self.success(agent, condition),
             billed_tokens_per_episode: self.billed(agent, condition),
@@ -105,11 +105,11 @@ pub(super) struct Names {
 impl Names {
     pub(super) fn of(plan: &Plan) -> Names {
         let healing: Vec<&Condition> =
-            plan.conditions.iter().filter(|condition| condition.guardrails.healing).collect();
+            plan.conditions.iter().filter(|condition| condition.guardrails().healing).collect();
         let is_same = |of: &dyn Fn(&Condition) -> String| healing.windows(2).all(|two| of(two[0]) == of(two[1]));
-        let has_names = plan.conditions.iter().any(|condition| condition.own_name().is_some());
-        let same_guardrails = is_same(&|condition| condition.guardrails.to_string());
-        let same_format = is_same(&|condition| condition.format.to_string());
+        let has_names = plan.conditions.iter().any(|condition| !condition.is_plain());
+        let same_guardrails = is_same(&|condition| condition.guardrails().to_string());
+        let same_format = is_same(&|condition| condition.format().to_string());
         let same_parts = is_same(&Condition::other_parts);
         let noun = match (has_names || plan.conditions.len() == 1, same_guardrails, same_format, same_parts) {
             (false, true, false, true) => "format",
@@ -118,8 +118,8 @@ impl Names {
             _ => "condition",
         };
         let name = |condition: &Condition| match noun {
-            "format" if condition.guardrails.healing => condition.format.to_string(),
-            "level of content" if condition.guardrails.healing => condition.content.name().to_owned(),
+            "format" if condition.guardrails().healing => condition.format().to_string(),
+            "level of content" if condition.guardrails().healing => condition.values.content.name().to_owned(),
             _ => short_name(condition, noun == "set of guardrails"),
         };
         Names { noun, names: plan.conditions.iter().map(name).collect() }
@@ -127,12 +127,11 @@ impl Names {
 }
 
 fn short_name(condition: &Condition, without_format: bool) -> String {
-    match (condition.own_name(), condition.guardrails) {
-        (Some(name), _) => name.to_owned(),
-        (None, Guardrails::NONE) => "no guardrails".to_owned(),
-        (None, Guardrails::ALL) if without_format => "all guardrails".to_owned(),
-        (None, guardrails) if without_format || condition.format == ErrorFormat::Bare => guardrails.to_string(),
-        (None, guardrails) => format!("{guardrails} {}{}", condition.format, condition.content_suffix()),
+    match (condition.is_plain(), condition.guardrails()) {
+        (true, Guardrails::NONE) => "no guardrails".to_owned(),
+        (true, Guardrails::ALL) if without_format => "all guardrails".to_owned(),
+        (true, guardrails) if without_format => guardrails.to_string(),
+        _ => condition.short_label(),
     }
 }
 
@@ -167,7 +166,7 @@ fn pair(context: &Context<'_>, agent: usize, clusters: u64) -> Finding {
 
 fn agents(context: &Context<'_>, speakers: &[usize], clusters: u64) -> Finding {
     let plan = context.plan;
-    let switches = |condition: usize| plan.conditions[condition].guardrails.bits().count_ones();
+    let switches = |condition: usize| plan.conditions[condition].guardrails().bits().count_ones();
     // The one that is not the reference; without one, that with more guardrails.
     let guarded = match plan.reference_condition() {
         Some(reference) => 1 - reference,
@@ -181,7 +180,7 @@ fn agents(context: &Context<'_>, speakers: &[usize], clusters: u64) -> Finding {
     let names = Names::of(plan);
     let (first, second) = if better >= worse { (guarded, 1 - guarded) } else { (1 - guarded, guarded) };
     let named = |condition: usize| NamedCondition {
-        condition: plan.conditions[condition].name.clone(),
+        condition: plan.conditions[condition].label(),
         name: names.names[condition].clone(),
     };
     let turned = |gain: Gain| if better >= worse { gain } else { gain.reversed() };
@@ -218,8 +217,8 @@ fn claims(context: &Context<'_>, agent: usize) -> Finding {
 /// Returns the errors of a server that an agent fixed; `None` if its plan has no condition with the server's own texts.
 fn server(context: &Context<'_>, agent: usize, name: &str) -> Option<Finding> {
     let conditions = &context.plan.conditions;
-    let plain = conditions.iter().position(|condition| !condition.guardrails.healing)?;
-    let guarded = conditions.iter().rposition(|condition| condition.guardrails.healing);
+    let plain = conditions.iter().position(|condition| !condition.guardrails().healing)?;
+    let guarded = conditions.iter().rposition(|condition| condition.guardrails().healing);
     let fixed = |condition: usize| context.agents[agent].rows[condition].rate(RowMetric::ErrorsFixed);
     let tools = context.tool_chains.get(&(agent, plain)).into_iter().flatten();
     let rates = tools.map(|(tool, [fixed, all])| WorstTool { tool: tool.clone(), fixed: Rate::of(*fixed, *all) });

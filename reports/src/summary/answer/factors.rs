@@ -62,16 +62,16 @@ fn largest(gains: &[(usize, Gain)]) -> Option<(usize, Gain)> {
 }
 
 fn grid(context: &Context<'_>) -> Option<Grid> {
-    let unnamed = || context.plan.conditions.iter().enumerate().filter(|(_, condition)| condition.own_name().is_none());
-    let guardrails = unnamed().find(|(_, condition)| condition.guardrails.healing)?.1.guardrails;
-    let fitting = || unnamed().filter(move |(_, condition)| condition.guardrails == guardrails);
+    let unnamed = || context.plan.conditions.iter().enumerate().filter(|(_, condition)| condition.is_plain());
+    let guardrails = unnamed().find(|(_, condition)| condition.guardrails().healing)?.1.guardrails();
+    let fitting = || unnamed().filter(move |(_, condition)| condition.guardrails() == guardrails);
     let (mut contents, mut formats) = (Vec::new(), Vec::new());
     for (_, condition) in fitting() {
-        if !contents.contains(&condition.content) {
-            contents.push(condition.content);
+        if !contents.contains(&condition.values.content) {
+            contents.push(condition.values.content);
         }
-        if !formats.contains(&condition.format) {
-            formats.push(condition.format.clone());
+        if !formats.contains(condition.format()) {
+            formats.push(condition.format().clone());
         }
     }
     if contents.len() < 2 || formats.len() < 2 {
@@ -82,7 +82,8 @@ fn grid(context: &Context<'_>) -> Option<Grid> {
         contents[..=diagnosis].rotate_right(1);
     }
     let at = |content: &Content, format: &ErrorFormat| {
-        let found = fitting().find(|(_, condition)| condition.content == *content && condition.format == *format);
+        let found =
+            fitting().find(|(_, condition)| condition.values.content == *content && condition.format() == format);
         found.map(|(index, _)| index)
     };
     let row = |content: &Content| formats.iter().map(|format| at(content, format)).collect::<Option<Vec<_>>>();

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use healbench_protocol::Condition;
 use healbench_record::{Plan, RunDir, RunDirError, RunManifest, RunStatus};
 use healbench_reports::gate::{NamedBaseline, Policy, gate};
 use healbench_reports::render::html::{self, HistoryRun, RunState, SuiteHistory};
@@ -64,7 +65,7 @@ fn suite_label(plan: &Plan) -> String {
 /// Returns what has to be equal for two runs to be in one history, as a sentence.
 fn plan_label(plan: &Plan) -> String {
     let agents: Vec<String> = plan.agents.iter().map(|agent| agent.title()).collect();
-    let conditions: Vec<&str> = plan.conditions.iter().map(|condition| condition.name.as_str()).collect();
+    let conditions: Vec<String> = plan.conditions.iter().map(Condition::label).collect();
     format!("{}; {}; on {}", agents.join(", "), conditions.join(", "), plan.environment)
 }
 

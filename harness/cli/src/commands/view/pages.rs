@@ -188,7 +188,7 @@ fn under_other_condition(
     }
     let guardrails: Option<Guardrails> = guardrails.as_deref().map(str::parse).transpose()?;
     let base = &run_spec.plan.conditions[cell.condition];
-    let condition = show::resolve_condition(&run_spec.plan, Some(base), guardrails, format.as_deref(), None)?;
+    let condition = show::resolve_condition(&run_spec.plan, Some(base), guardrails, format.as_deref())?;
     let known = run_spec.plan.conditions.iter().position(|known| *known == condition);
     let mut transcripts = match known {
         Some(condition) => transcripts(run, run_spec, &[run_spec.plan.episode(CellRef { condition, ..cell })])?,
@@ -199,7 +199,7 @@ fn under_other_condition(
 
 /// Rejects templates that are not in the plan, so that a request cannot read files.
 fn check_format(plan: &Plan, value: &str) -> Result<(), CliError> {
-    let in_plan = plan.conditions.iter().any(|condition| condition.format.name() == value);
+    let in_plan = plan.conditions.iter().any(|condition| condition.format().name() == value);
     if in_plan { Ok(()) } else { Ok(value.parse::<ErrorFormat>().map(drop)?) }
 }
 
