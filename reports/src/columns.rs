@@ -8,10 +8,18 @@ use std::path::Path;
 use polars::prelude::{Column as PolarsColumn, DataFrame, DataType, PolarsResult};
 
 use crate::frames::FrameError;
-pub(crate) use column_type::{ColumnType, F64, Field, Flag, Text, Texts, U32, U64, read};
+pub(crate) use column_type::{ColumnType, F64, Field, Flag, I64, Text, Texts, U32, U64, read};
 
 /// The name and the type of a column.
 pub(crate) type Column = (&'static str, fn() -> DataType);
+
+/// Returns the name of a column, which may be a keyword of Rust.
+const fn name(field: &'static str) -> &'static str {
+    match field.as_bytes() {
+        [b'r', b'#', ..] => field.split_at(2).1,
+        _ => field,
+    }
+}
 
 /// Declares a frame: the module of column names, the list of columns, a row, a builder of row groups, and a reader of
 /// rows. The type of a nullable column is an `Option`.
@@ -21,7 +29,7 @@ macro_rules! frame {
     }) => {
         /// The names of the columns.
         pub mod $module {
-            $($(#[doc = $doc])* pub const $name: &str = stringify!($field);)*
+            $($(#[doc = $doc])* pub const $name: &str = super::name(stringify!($field));)*
         }
 
         /// The columns, in the order of the file.
@@ -90,16 +98,17 @@ frame! {
         AGENT_KIND agent_kind: Text;
         /// The name of the condition; by default its guardrails and error format: `all fusion-xml`.
         CONDITION condition: Text;
-        /// The treatment of undeclared fields: `reject` with `strict`, `pass` or `strip` without.
-        UNDECLARED undeclared: Text;
+        /// The treatment of undeclared fields: `reject` with `strict`, `pass` or `strip` without. Null in a trace, as the other
+        /// parts of the condition.
+        UNDECLARED undeclared: Option<Text>;
         /// The guardrails in force: `none`, `all`, or switches joined by `+`.
-        GUARDRAILS guardrails: Text;
+        GUARDRAILS guardrails: Option<Text>;
         /// The error format; `bare` exactly when `healing` is off.
-        FORMAT format: Text;
+        FORMAT format: Option<Text>;
         /// The facts that error texts may state: `native` for those of the format.
-        CONTENT content: Text;
+        CONTENT content: Option<Text>;
         /// The presentation of responses by the agent's client: `raw` for as they were sent.
-        CLIENT client: Text;
+        CLIENT client: Option<Text>;
         /// Repetition of the cell, from 0.
         TRIAL trial: U32;
         /// The outcome of the episode.
@@ -110,16 +119,18 @@ frame! {
         /// True if the agent's last turn claims that the task is complete.
         CLAIMED_DONE claimed_done: Flag;
         /// True if a mistake or a fault was scheduled. For a program, if faults are scheduled, or the tools are listed in a previous
-        /// contract.
-        SCHEDULED scheduled: Flag;
-        /// Hash of the trial schedule. Rows with different hashes are never paired.
-        SCHEDULE_HASH schedule_hash: Text;
+        /// contract. Null in a trace.
+        SCHEDULED scheduled: Option<Flag>;
+        /// Hash of the trial schedule. Rows with different hashes are never paired. Null in a trace.
+        SCHEDULE_HASH schedule_hash: Option<Text>;
+        /// What else the source of a trace says of the episode. Null if it says nothing, and outside of traces.
+        TAGS tags: Option<Texts>;
         /// Turns taken. Null for a program.
         TURNS turns: Option<U32>;
         /// Calls made.
         CALLS calls: U32;
-        /// Calls that a perfect agent needs.
-        PERFECT_CALLS perfect_calls: U32;
+        /// Calls that a perfect agent needs. Null in a trace.
+        PERFECT_CALLS perfect_calls: Option<U32>;
         /// Tokens of the task's prompt.
         PROMPT_TOKENS prompt_tokens: U32;
         /// Tokens of the agent's turns without a call. Null for a program.
@@ -136,10 +147,10 @@ frame! {
         REPEATED_CALLS repeated_calls: U32;
         /// Error chains.
         CHAINS chains: U32;
-        /// Error chains that were fixed.
-        ERRORS_FIXED errors_fixed: U32;
-        /// Error chains that a wrong repair ended.
-        WRONG_REPAIRS wrong_repairs: U32;
+        /// Error chains that were fixed. Null in a trace.
+        ERRORS_FIXED errors_fixed: Option<U32>;
+        /// Error chains that a wrong repair ended. Null in a trace.
+        WRONG_REPAIRS wrong_repairs: Option<U32>;
         /// Attempts after the first error of each chain.
         RETRIES retries: U32;
         /// Calls right after an error that named fields.
@@ -154,8 +165,9 @@ frame! {
         CALL_TOKENS call_tokens: U64;
         /// Tokens of calls that failed, and of their responses.
         WASTED_TOKENS wasted_tokens: U64;
-        /// Tokens that guardrails added to the response, or to all responses of the episode.
-        GUARDRAIL_TOKENS guardrail_tokens: U64;
+        /// Tokens that guardrails added to the response, or to all responses of the episode; negative for what they removed. Null in a
+        /// trace.
+        GUARDRAIL_TOKENS guardrail_tokens: Option<I64>;
         /// Tokens of the largest response.
         LARGEST_RESPONSE largest_response: U32;
         /// Exact `o200k_base` tokens sent to the agent, over all turns: system text, tools and the conversation so far. For a
@@ -214,16 +226,40 @@ frame! {
         ERROR_CLASS error_class: Option<Text>;
         /// True if the failure is an injected fault.
         INJECTED injected: Flag;
+        /// The kind of the injected fault. Null if there is none, or its kind is not known.
+        FAULT fault: Option<Text>;
+        /// What tells that the call failed: `flag`, or `text` for an error that is sent as a success. Null outside of traces.
+        ERROR_SOURCE error_source: Option<Text>;
+        /// What the error is about, as found by the reader. Null without an error, and if its text was not read, as the next three
+        /// columns.
+        ERROR_KIND error_kind: Option<Text>;
+        /// True if the text of the error names a field.
+        NAMES_FIELD names_field: Option<Flag>;
+        /// True if it states what to send instead.
+        STATES_REMEDY states_remedy: Option<Flag>;
+        /// True if it names a tool.
+        NAMES_TOOL names_tool: Option<Flag>;
+        /// Number of the failed call that this one tries again. Null if there is none, and if attempts were not looked for, as the
+        /// next four columns.
+        ATTEMPT_OF attempt_of: Option<U32>;
+        /// What the agent did about the error in its next turn. Null without an error.
+        MOVE r#move: Option<Text>;
+        /// True if an attempt followed later, after calls of other tools. Null without an error.
+        CAME_BACK came_back: Option<Flag>;
+        /// True if a message of the user followed the error. Null without an error.
+        USER_REPLIED user_replied: Option<Flag>;
+        /// True if the attempt shares few words with the call that failed: probably another errand. Null if it is no attempt.
+        ELSEWHERE elsewhere: Option<Flag>;
         /// Fields named by the response. Null if it names none.
         NAMED_FIELDS named_fields: Option<Texts>;
         /// Arguments that differ from those of the previous call. Null for the first call.
         CHANGED_FIELDS changed_fields: Option<Texts>;
         /// Undeclared fields that reached the environment. Null if it does not count them.
         LEAKED_FIELDS leaked_fields: Option<U32>;
-        /// Rows removed by truncation.
-        OMITTED_ROWS omitted_rows: U32;
-        /// Contract changes listed in the response.
-        CONTRACT_DELTAS contract_deltas: U32;
+        /// Rows removed by truncation. Null in a trace.
+        OMITTED_ROWS omitted_rows: Option<U32>;
+        /// Contract changes listed in the response. Null in a trace.
+        CONTRACT_DELTAS contract_deltas: Option<U32>;
         /// True if the call changed the environment's state. Null if the environment cannot know.
         STATE_CHANGED state_changed: Option<Flag>;
         /// True if an equal call of the episode failed before.
@@ -239,8 +275,8 @@ frame! {
         /// How the call ended its chain: `fixed` by an intended call or by fewer unmet expectations, or `wrong_repair`,
         /// any other successful call that writes. Null if it did not.
         CHAIN_END chain_end: Option<Text>;
-        /// Simulated seconds waited before the call.
-        WAITED_S waited_s: U32;
+        /// Simulated seconds waited before the call. Null in a trace.
+        WAITED_S waited_s: Option<U32>;
         /// Tokens of the call.
         REQUEST_TOKENS request_tokens: U32;
         /// Tokens of the response.
@@ -249,8 +285,9 @@ frame! {
         TOKENS_ESTIMATED tokens_estimated: Flag;
         /// Hash of the bytes of the response.
         RESPONSE_HASH response_hash: U64;
-        /// Tokens that guardrails added to the response, or to all responses of the episode.
-        GUARDRAIL_TOKENS guardrail_tokens: U32;
+        /// Tokens that guardrails added to the response, or to all responses of the episode; negative for what they removed. Null in a
+        /// trace.
+        GUARDRAIL_TOKENS guardrail_tokens: Option<I64>;
         /// Tokens of the conversation before the call. Null for a program.
         CONTEXT_TOKENS context_tokens: Option<U64>;
     }

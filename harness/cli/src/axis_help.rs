@@ -29,8 +29,8 @@ pub(crate) fn vary_help(verb: &str) -> String {
     };
     let axes = AXES.each_ref().map(axis).join(", ");
     format!(
-        "{verb} each condition also with other values of an axis, as in `content=diagnosis,expected`; of several axes every \
-         combination, separated by `;` or by using the option again. The condition as it is comes first. Axes: {axes}"
+        "{verb} each condition with these values of an axis, as in `content=diagnosis,expected`; of several axes, separated by \
+         `;`, every combination. A named condition comes first as it is. Axes: {axes}"
     )
 }
 

@@ -139,6 +139,11 @@ impl NamedFiles {
         })
     }
 
+    /// Returns true if a lockfile is named.
+    pub(crate) fn has_lockfile(&self) -> bool {
+        !self.locks.borrow().is_empty()
+    }
+
     /// Returns the lockfile that contracts of these conditions are compared with, if there is one.
     pub(crate) fn lockfile(&self, conditions: &[Condition]) -> Result<Option<PathBuf>, CliError> {
         let mut named: Vec<&String> = conditions.iter().filter_map(|each| each.values.contract.lock.as_ref()).collect();
@@ -154,7 +159,8 @@ impl NamedFiles {
     }
 }
 
-/// Returns each condition, followed by it with every combination of the other values. Equal conditions are listed once.
+/// Returns each condition with every combination of the values; a condition with a name comes first as it is. Equal conditions are listed
+/// once.
 pub(crate) fn vary(
     conditions: Vec<Condition>,
     options: &[String],
@@ -176,7 +182,7 @@ pub(crate) fn vary(
             for condition in varied {
                 let others =
                     words.iter().map(|word| files.set(&condition, axis, word)).collect::<Result<Vec<_>, _>>()?;
-                more.push(condition);
+                more.extend(condition.name.is_some().then_some(condition));
                 more.extend(others);
             }
             varied = more;

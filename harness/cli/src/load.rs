@@ -196,6 +196,9 @@ pub(crate) fn build_run_spec(args: &AxisArgs, replayed: bool, terminal: &Termina
     };
     let conditions = vary(conditions, &args.vary, &files)?;
     let lockfile = files.lockfile(&conditions)?;
+    if lockfile.is_none() && files.has_lockfile() {
+        terminal.note("no condition has the guardrail `contract`: the lockfile has no effect");
+    }
     let lockfile = lockfile.map(|path| lock_scenarios(&path, &mut scenarios)).transpose()?;
     let axes = Axes { agents, conditions, trials: args.trials, seed: Seed(args.seed) };
     let plan = Plan { environment, ..build_plan(&axes, &scenarios) };

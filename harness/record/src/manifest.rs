@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Episodes, FileDigest, Plan, Shards};
 
 /// The version of the run directory's format. Runs of other versions are rejected.
-pub const FORMAT_VERSION: u32 = 9;
+pub const FORMAT_VERSION: u32 = 10;
 
 /// The progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -15,6 +15,8 @@ pub struct Plan {
     pub seed: Seed,
     /// The number of repetitions of each cell.
     pub trials: u32,
+    /// The order of the episodes.
+    pub order: PlanOrder,
     /// The environment that executes the calls.
     pub environment: Environment,
     /// The agents, in the order requested.
@@ -23,6 +25,17 @@ pub struct Plan {
     pub conditions: Vec<Condition>,
     /// The scenarios, in the order of the suite.
     pub scenarios: Vec<PlannedScenario>,
+}
+
+/// The order of the episodes of a plan.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanOrder {
+    /// That of the axes. The cell of an episode follows from its index.
+    #[default]
+    Product,
+    /// That of the rows, which name the scenario, the agent and the trial of each episode.
+    Listed,
 }
 
 /// The environment of a run, the same for all of its episodes.
@@ -118,9 +131,9 @@ impl Plan {
         self.conditions.iter().find_map(|condition| condition.values.contract.label())
     }
 
-    /// Returns the cell and trial of the episode with this index; `None` past the end.
+    /// Returns the cell and trial of the episode with this index; `None` past the end, and in a plan whose rows list them.
     pub fn cell(&self, episode: u64) -> Option<CellRef> {
-        if episode >= self.len() {
+        if episode >= self.len() || self.order == PlanOrder::Listed {
             return None;
         }
         let trials = u64::from(self.trials);
@@ -168,6 +181,7 @@ pub(crate) mod tests {
         Plan {
             seed: Seed(1),
             trials,
+            order: PlanOrder::Product,
             environment: Environment::default(),
             agents: (0..agents).map(agent).collect(),
             conditions: (0..conditions).map(condition).collect(),

@@ -1,5 +1,5 @@
 use healbench_protocol::{AgentSpec, Condition, Seed};
-use healbench_record::{Environment, Plan, PlannedScenario};
+use healbench_record::{Environment, Plan, PlanOrder, PlannedScenario};
 use healbench_scenarios::Scenario;
 
 /// The axes of a plan, except for the scenarios.
@@ -27,6 +27,7 @@ pub fn build_plan(axes: &Axes, scenarios: &[Scenario]) -> Plan {
     Plan {
         seed: axes.seed,
         trials: axes.trials,
+        order: PlanOrder::Product,
         environment: Environment::default(),
         agents: axes.agents.clone(),
         conditions: axes.conditions.clone(),

@@ -411,6 +411,7 @@ mod tests {
             claims: Vec::new(),
         };
         let plan = Plan {
+            order: healbench_record::PlanOrder::Product,
             seed: Seed(1),
             trials: 9,
             environment: Environment::default(),

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use polars::chunked_array::builder::ListStringChunkedBuilder;
 use polars::prelude::{
-    BooleanChunkedBuilder, ChunkedArray, ChunkedBuilder, Column, DataFrame, DataType, Float64Type, IntoColumn,
-    IntoSeries, ListBuilderTrait, PolarsError, PolarsNumericType, PrimitiveChunkedBuilder, StringChunkedBuilder,
-    UInt32Type, UInt64Type,
+    BooleanChunkedBuilder, ChunkedArray, ChunkedBuilder, Column, DataFrame, DataType, Float64Type, Int64Type,
+    IntoColumn, IntoSeries, ListBuilderTrait, PolarsError, PolarsNumericType, PrimitiveChunkedBuilder,
+    StringChunkedBuilder, UInt32Type, UInt64Type,
 };
 
 use crate::frames::FrameError;
@@ -74,6 +74,7 @@ pub(crate) fn read<'a, F: Field>(
 pub(crate) struct Number<T>(PhantomData<T>);
 pub(crate) type U64 = Number<UInt64Type>;
 pub(crate) type U32 = Number<UInt32Type>;
+pub(crate) type I64 = Number<Int64Type>;
 pub(crate) type F64 = Number<Float64Type>;
 
 impl<T: PolarsNumericType> ColumnType for Number<T> {

@@ -58,20 +58,21 @@ pub(super) fn episode_row<'a>(row: &'a EpisodeRecord, axes: &'a AxisNames) -> Re
         agent: &axes.agents[cell.agent],
         agent_kind: agent.kind.name(),
         condition: &axes.conditions[cell.condition],
-        undeclared: condition.values.undeclared.name(),
-        guardrails: &axes.guardrails[cell.condition],
-        format: &axes.formats[cell.condition],
-        content: condition.values.content.name(),
-        client: condition.values.client.name(),
+        undeclared: Some(condition.values.undeclared.name()),
+        guardrails: Some(&axes.guardrails[cell.condition]),
+        format: Some(&axes.formats[cell.condition]),
+        content: Some(condition.values.content.name()),
+        client: Some(condition.values.client.name()),
         trial: cell.trial,
         outcome: row.outcome.name(),
         ended_by: row.ended_by.name(),
         claimed_done: row.claimed_done,
-        scheduled: row.scheduled,
-        schedule_hash: &row.schedule_hash,
+        scheduled: Some(row.scheduled),
+        schedule_hash: Some(&row.schedule_hash),
+        tags: None,
         turns: row.turns,
         calls: row.calls,
-        perfect_calls: row.perfect_calls,
+        perfect_calls: Some(row.perfect_calls),
         prompt_tokens: row.prompt_tokens,
         prose_tokens: row.prose_tokens,
         first_call_success: counts.first_call_success,
@@ -80,8 +81,8 @@ pub(super) fn episode_row<'a>(row: &'a EpisodeRecord, axes: &'a AxisNames) -> Re
         calls_after_error: counts.calls_after_error,
         repeated_calls: counts.repeated_calls,
         chains: counts.chains,
-        errors_fixed: counts.errors_fixed,
-        wrong_repairs: counts.wrong_repairs,
+        errors_fixed: Some(counts.errors_fixed),
+        wrong_repairs: Some(counts.wrong_repairs),
         retries: counts.retries,
         hinted_calls: counts.hinted_calls,
         hints_followed: counts.hints_followed,
@@ -89,7 +90,7 @@ pub(super) fn episode_row<'a>(row: &'a EpisodeRecord, axes: &'a AxisNames) -> Re
         leaked_fields: counts.leaked_fields,
         call_tokens: counts.call_tokens,
         wasted_tokens: counts.wasted_tokens,
-        guardrail_tokens: counts.guardrail_tokens,
+        guardrail_tokens: i64::try_from(counts.guardrail_tokens).ok(),
         largest_response: counts.largest_response,
         billed_input_tokens: row.billed.map(|billed| billed.input),
         billed_output_tokens: row.billed.map(|billed| billed.output),
@@ -120,23 +121,34 @@ pub(super) fn call_row(row: &CallRecord) -> CallRow<'_> {
         is_error: row.is_error,
         error_class: row.error_class.as_ref().map(ErrorClass::name),
         injected: row.injected,
+        fault: None,
+        error_source: None,
+        error_kind: None,
+        names_field: None,
+        states_remedy: None,
+        names_tool: None,
+        attempt_of: None,
+        r#move: None,
+        came_back: None,
+        user_replied: None,
+        elsewhere: None,
         named_fields: row.named_fields.as_deref().map(Cow::Borrowed),
         changed_fields: row.changed_fields.as_deref().map(Cow::Borrowed),
         leaked_fields: row.leaked_fields,
-        omitted_rows: row.omitted_rows,
-        contract_deltas: row.contract_deltas,
+        omitted_rows: Some(row.omitted_rows),
+        contract_deltas: Some(row.contract_deltas),
         state_changed: row.state_changed,
         repeated_call: row.repeated,
         intended: row.intended,
         told_answer: row.told_answer,
         chain: row.chain,
         chain_end: row.chain_end.map(ChainEnd::name),
-        waited_s: row.waited_s,
+        waited_s: Some(row.waited_s),
         request_tokens: row.request_tokens,
         response_tokens: row.response_tokens,
         tokens_estimated: row.tokens_estimated,
         response_hash: row.response_hash,
-        guardrail_tokens: row.guardrail_tokens,
+        guardrail_tokens: Some(row.guardrail_tokens.into()),
         context_tokens: row.context_tokens,
     }
 }
@@ -156,17 +168,20 @@ pub(crate) fn episodes(path: &Path, frame: &DataFrame) -> Result<Vec<EpisodeReco
         if let Some((_, column)) = nulls.into_iter().find(|(is_null, _)| *is_null != is_program) {
             return Err(unknown(column));
         }
+        if row.tags.is_some() {
+            return Err(unknown(TAGS));
+        }
         Ok(EpisodeRecord {
             model: model(&row).map_err(unknown)?.map(Box::new),
             episode: row.episode,
             outcome: outcome(row.outcome).ok_or_else(|| unknown(OUTCOME))?,
             ended_by: EndedBy::from_name(row.ended_by).ok_or_else(|| unknown(ENDED_BY))?,
             claimed_done: row.claimed_done,
-            scheduled: row.scheduled,
-            schedule_hash: row.schedule_hash.to_owned(),
+            scheduled: row.scheduled.ok_or_else(|| unknown(SCHEDULED))?,
+            schedule_hash: row.schedule_hash.ok_or_else(|| unknown(SCHEDULE_HASH))?.to_owned(),
             turns: row.turns,
             calls: row.calls,
-            perfect_calls: row.perfect_calls,
+            perfect_calls: row.perfect_calls.ok_or_else(|| unknown(PERFECT_CALLS))?,
             prompt_tokens: row.prompt_tokens,
             prose_tokens: row.prose_tokens,
             counts: EpisodeCounts {
@@ -176,8 +191,8 @@ pub(crate) fn episodes(path: &Path, frame: &DataFrame) -> Result<Vec<EpisodeReco
                 calls_after_error: row.calls_after_error,
                 repeated_calls: row.repeated_calls,
                 chains: row.chains,
-                errors_fixed: row.errors_fixed,
-                wrong_repairs: row.wrong_repairs,
+                errors_fixed: row.errors_fixed.ok_or_else(|| unknown(ERRORS_FIXED))?,
+                wrong_repairs: row.wrong_repairs.ok_or_else(|| unknown(WRONG_REPAIRS))?,
                 retries: row.retries,
                 hinted_calls: row.hinted_calls,
                 hints_followed: row.hints_followed,
@@ -185,7 +200,7 @@ pub(crate) fn episodes(path: &Path, frame: &DataFrame) -> Result<Vec<EpisodeReco
                 leaked_fields: row.leaked_fields,
                 call_tokens: row.call_tokens,
                 wasted_tokens: row.wasted_tokens,
-                guardrail_tokens: row.guardrail_tokens,
+                guardrail_tokens: count(row.guardrail_tokens).ok_or_else(|| unknown(GUARDRAIL_TOKENS))?,
                 largest_response: row.largest_response,
             },
             billed,
@@ -231,6 +246,11 @@ fn model(row: &EpisodeRow<'_>) -> Result<Option<ModelUsage>, &'static str> {
     Ok(Some(ModelUsage { opening_calls, turns, usage, usd: row.cost_usd, latency_ms }))
 }
 
+/// Returns a number that is not negative.
+fn count<T: TryFrom<i64>>(number: Option<i64>) -> Option<T> {
+    T::try_from(number?).ok()
+}
+
 fn outcome(word: &str) -> Option<Outcome> {
     Outcome::ALL.into_iter().find(|known| known.name() == word)
 }
@@ -244,9 +264,25 @@ pub(crate) fn outcomes(path: &Path, frame: &DataFrame) -> Result<Vec<Outcome>, F
 
 pub(crate) fn calls(path: &Path, frame: &DataFrame) -> Result<Vec<CallRecord>, FrameError> {
     let rows = CallRow::read(path, frame)?.enumerate();
-    let unknown = |row| FrameError::Value { path: path.into(), column: CHAIN_END, row };
     let end = |name: &str| ChainEnd::ALL.into_iter().find(|end| end.name() == name);
     let record = |(at, row): (usize, CallRow<'_>)| {
+        let unknown = |column| FrameError::Value { path: path.into(), column, row: at };
+        let unfilled = [
+            (row.fault.is_some(), FAULT),
+            (row.error_source.is_some(), ERROR_SOURCE),
+            (row.error_kind.is_some(), ERROR_KIND),
+            (row.names_field.is_some(), NAMES_FIELD),
+            (row.states_remedy.is_some(), STATES_REMEDY),
+            (row.names_tool.is_some(), NAMES_TOOL),
+            (row.attempt_of.is_some(), ATTEMPT_OF),
+            (row.r#move.is_some(), MOVE),
+            (row.came_back.is_some(), CAME_BACK),
+            (row.user_replied.is_some(), USER_REPLIED),
+            (row.elsewhere.is_some(), ELSEWHERE),
+        ];
+        if let Some((_, column)) = unfilled.into_iter().find(|(is_filled, _)| *is_filled) {
+            return Err(unknown(column));
+        }
         Ok(CallRecord {
             episode: row.episode,
             call: row.call,
@@ -260,20 +296,20 @@ pub(crate) fn calls(path: &Path, frame: &DataFrame) -> Result<Vec<CallRecord>, F
             named_fields: row.named_fields.map(|fields| fields.into_owned().into()),
             changed_fields: row.changed_fields.map(|fields| fields.into_owned().into()),
             leaked_fields: row.leaked_fields,
-            omitted_rows: row.omitted_rows,
-            contract_deltas: row.contract_deltas,
+            omitted_rows: row.omitted_rows.ok_or_else(|| unknown(OMITTED_ROWS))?,
+            contract_deltas: row.contract_deltas.ok_or_else(|| unknown(CONTRACT_DELTAS))?,
             state_changed: row.state_changed,
             repeated: row.repeated_call,
             intended: row.intended,
             told_answer: row.told_answer,
             chain: row.chain,
-            chain_end: row.chain_end.map(|name| end(name).ok_or_else(|| unknown(at))).transpose()?,
-            waited_s: row.waited_s,
+            chain_end: row.chain_end.map(|name| end(name).ok_or_else(|| unknown(CHAIN_END))).transpose()?,
+            waited_s: row.waited_s.ok_or_else(|| unknown(WAITED_S))?,
             request_tokens: row.request_tokens,
             response_tokens: row.response_tokens,
             tokens_estimated: row.tokens_estimated,
             response_hash: row.response_hash,
-            guardrail_tokens: row.guardrail_tokens,
+            guardrail_tokens: count(row.guardrail_tokens).ok_or_else(|| unknown(GUARDRAIL_TOKENS))?,
             context_tokens: row.context_tokens,
         })
     };

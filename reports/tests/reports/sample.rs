@@ -26,6 +26,7 @@ pub(crate) fn plan(trials: u32) -> Plan {
     };
     Plan {
         seed: Seed(7),
+        order: healbench_record::PlanOrder::Product,
         trials,
         environment: Environment::default(),
         agents: vec![agent(AgentKind::Scripted, "typical"), agent(AgentKind::Llm, "openai:gpt-5-mini")],

@@ -90,7 +90,8 @@ fn serve_scenario(path: &Path, args: &ServeArgs, terminal: &Terminal) -> Result<
 fn plan(scenario: &mut Scenario, args: &ServeArgs) -> Result<Plan, CliError> {
     let kind = if scenario.server.is_some() { EnvironmentKind::Mcp } else { EnvironmentKind::Simulator };
     let (mut conditions, lockfile) = conditions_of(&args.conditions, kind)?;
-    if !args.conditions.vary.is_empty() && conditions.len() > 1 {
+    // Only with its other values.
+    if !args.conditions.vary.is_empty() && !args.conditions.condition.is_empty() && conditions.len() > 1 {
         conditions.remove(0);
     }
     if let Some(lockfile) = &lockfile {

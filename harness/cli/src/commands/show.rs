@@ -67,7 +67,7 @@ fn requested_episodes(args: &ShowArgs, plan: &Plan) -> Result<Vec<EpisodeQuery>,
         }
         match varied.as_slice() {
             [only] => Ok(only.clone()),
-            [_, other] => Ok(other.clone()),
+            [named, other] if named.name.is_some() => Ok(other.clone()),
             _ => Err(CliError::one_only("--vary", &args.vary.join("; "))),
         }
     };

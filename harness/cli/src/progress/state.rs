@@ -175,6 +175,7 @@ mod tests {
             files: Default::default(),
             replacing: Default::default(),
             plan: Plan {
+                order: healbench_record::PlanOrder::Product,
                 seed: Seed(1),
                 trials: 3,
                 environment: Environment::default(),

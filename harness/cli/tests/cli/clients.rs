@@ -11,7 +11,7 @@ const TOOLS: &str = r#"{"tools": [{
 
 /// Returns the texts that `call` prints under each label.
 fn shown(sandbox: &Sandbox, tool: &str, arguments: &str) -> Vec<(String, Vec<String>)> {
-    let all = "client=codex-0.169.0,opencode-1.18.33,qwen-code-0.15.10";
+    let all = "client=raw,codex-0.169.0,opencode-1.18.33,qwen-code-0.15.10";
     let args =
         ["call", "--tools", "tools.json", "--format", "zod-json", "--vary", all, "--output", "json", tool, arguments];
     let printed: Value = serde_json::from_str(&sandbox.ok(&args).out).unwrap();

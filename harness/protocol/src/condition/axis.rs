@@ -190,7 +190,8 @@ pub static AXES: [Axis; 7] = [
     Axis {
         key: "contract",
         title: "contract changes",
-        summary: "The contract changes that validation failures show: the guardrail `contract`. Values are joined by `+`.",
+        summary: "The contract changes that validation failures show: the guardrail `contract`. Without it, only `on` has an effect. Values \
+                  are joined by `+`.",
         values: || CONTRACT.to_vec(),
         others: "lock:FILE",
         needs: None,
@@ -257,7 +258,10 @@ fn set_contract(values: &mut AxisValues, word: &str, files: &Files<'_>) -> Resul
             }
         }
     }
-    values.contract = changes;
+    // Without the guardrail nothing is shown, however it would be.
+    if values.contract.shown || word == "on" {
+        values.contract = changes;
+    }
     Ok(())
 }
 
