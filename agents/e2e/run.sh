@@ -46,7 +46,7 @@ for name in $names; do
     # The larger model is not recorded on these tasks.
     if [ "$name" != qwen-1.5b ]; then
         rm -rf "$folder/published-$name"
-        "${record[@]}" published --guardrails all --format fusion-xml --content diagnosis,next-step --out "$folder/published-$name" "$@"
+        "${record[@]}" published --guardrails all --format fusion-xml --vary content=diagnosis,next-step --out "$folder/published-$name" "$@"
     fi
     "${record[@]}" quickstart --format fusion-xml,fusion-text,llm-friendly,zod-json --out "$folder/formats-$name" "$@"
     kill $server
