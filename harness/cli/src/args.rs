@@ -10,8 +10,10 @@ mod sizes;
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use healbench_record::Shards;
+use healbench_reports::Axis;
 use healbench_runner::Budget;
 
 pub(crate) use axes::AxisArgs;
@@ -400,9 +402,9 @@ pub(crate) struct CompareArgs {
     /// The run to compare with it.
     #[arg(value_name = "CANDIDATE", value_parser = run_name(), required_unless_present = "by", conflicts_with = "by")]
     pub(crate) candidate: Option<PathBuf>,
-    /// Compare the cells of one run with each other: its error formats, its sets of guardrails, its agents or its conditions.
-    #[arg(long, value_enum, value_name = "AXIS")]
-    pub(crate) by: Option<CompareAxis>,
+    /// Compare the cells of one run with each other.
+    #[arg(long, value_name = "AXIS", value_parser = axis_parser())]
+    pub(crate) by: Option<Axis>,
     /// The value that the others are compared with [default: the first of the plan; `none` of guardrails, `sdk-typescript` of conditions]
     #[arg(long, value_name = "NAME", requires = "by")]
     pub(crate) reference: Option<String>,
@@ -420,20 +422,11 @@ pub(crate) struct CompareArgs {
     pub(crate) markdown: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum CompareAxis {
-    /// Error formats, of the same agent under the same guardrails with the same content.
-    Format,
-    /// Sets of guardrails, of the same agent in the same error format.
-    Guardrails,
-    /// Agents, under the same guardrails in the same error format.
-    Agent,
-    /// Conditions, of the same agent.
-    Condition,
-    /// Levels of content, of the same agent under the same guardrails in the same error format.
-    Content,
-    /// Clients, of the same agent under the same condition but for its client.
-    Client,
+/// Parses the dimension of a run.
+fn axis_parser() -> impl TypedValueParser<Value = Axis> {
+    let value = |axis: Axis| PossibleValue::new(axis.name()).help(axis.plural());
+    PossibleValuesParser::new(Axis::all().map(value))
+        .try_map(|name| Axis::all().find(|axis| axis.name() == name).ok_or("unknown dimension"))
 }
 
 #[derive(Debug, Args)]

@@ -1,13 +1,14 @@
 //! The matrix of one run's cells: error formats, guardrail sets or agents, each with its difference from a reference.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use healbench_protocol::{
-    AgentKind, AgentSpec, AxisError, Client, Content, ErrorFormat, Guardrails, REFERENCE_CONDITION,
+    AXES, AgentKind, AgentSpec, Axis as ConditionAxis, AxisError, Guardrails, Need, REFERENCE_CONDITION,
 };
 use healbench_record::{CellRef, Condition, Outcome, Plan, RunDir};
-use schemars::JsonSchema;
-use serde::Serialize;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Serialize, Serializer};
 
 use super::episode_metrics::RunEpisodes;
 use super::interaction::{Interaction, interactions};
@@ -21,21 +22,76 @@ use crate::statistics::{Interval, Resamples, wilson};
 use crate::summary::{Verdict, verdict};
 
 /// The dimension of a run that is compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Axis {
-    /// Error formats, of the same agent under the same guardrails with the same content.
-    Format,
-    /// Sets of guardrails, of the same agent in the same error format.
+    /// Sets of guardrails, of the same agent under conditions that are alike otherwise.
     Guardrails,
-    /// Agents, under the same guardrails in the same error format.
+    /// Agents, under the same condition.
     Agent,
     /// Conditions, of the same agent.
     Condition,
-    /// Levels of content, of the same agent under the same guardrails in the same error format.
-    Content,
-    /// Clients, of the same agent under the same condition but for its client.
-    Client,
+    /// Values of the axis of conditions with this key, of the same agent under conditions that are alike otherwise.
+    Value(&'static str),
+}
+
+impl Axis {
+    /// Error formats.
+    pub const FORMAT: Axis = Axis::Value("errors");
+    /// Levels of content.
+    pub const CONTENT: Axis = Axis::Value("content");
+
+    /// Returns all dimensions.
+    pub fn all() -> impl Iterator<Item = Axis> {
+        let values = AXES.iter().map(|axis| Axis::Value(axis.key));
+        [Axis::Guardrails, Axis::Agent, Axis::Condition].into_iter().chain(values)
+    }
+
+    /// Returns the name on the command line and in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Axis::Guardrails => "guardrails",
+            Axis::Agent => "agent",
+            Axis::Condition => "condition",
+            Axis::FORMAT => "format",
+            Axis::Value(key) => key,
+        }
+    }
+
+    /// Returns the noun for one value.
+    pub fn singular(self) -> &'static str {
+        self.nouns().0
+    }
+
+    /// Returns the noun for several values.
+    pub fn plural(self) -> &'static str {
+        self.nouns().1
+    }
+
+    fn nouns(self) -> (&'static str, &'static str) {
+        match self {
+            Axis::Guardrails => ("guardrails", "sets of guardrails"),
+            Axis::Agent => ("agent", "agents"),
+            Axis::Condition => ("condition", "conditions"),
+            Axis::Value(key) => value_axis(key).map_or((key, key), |axis| (axis.title, axis.plural)),
+        }
+    }
+}
+
+impl Serialize for Axis {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl JsonSchema for Axis {
+    fn schema_name() -> Cow<'static, str> {
+        "Axis".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let names: Vec<&str> = Axis::all().map(Axis::name).collect();
+        json_schema!({"type": "string", "enum": names, "description": "The dimension of a run that is compared."})
+    }
 }
 
 /// A matrix of cells: rows are compared within each column. Every difference is over pairs of the same scenario and
@@ -120,7 +176,7 @@ struct ColumnLayout {
 }
 
 /// Builds the matrix of one run. The reference is the row of the given name; by default `none` for guardrails,
-/// `sdk-typescript` for conditions, `raw` for clients, and otherwise the first row.
+/// `sdk-typescript` for conditions, the default value of an axis, and otherwise the first row.
 ///
 /// # Errors
 /// [`ComparisonError::Axis`] for a reference that the run does not have, [`ComparisonError::TooFew`] if the axis has
@@ -152,7 +208,7 @@ pub fn matrix(side: Side<'_>, axis: Axis, reference: Option<&str>) -> Result<Mat
 /// As [`crate::summarize`].
 pub(crate) fn main_matrix(run: &RunDir, plan: &Plan) -> Result<Option<Matrix>, ReportError> {
     let has_names = plan.conditions.iter().any(|condition| !condition.is_plain());
-    let axes = if has_names { &[Axis::Condition][..] } else { &[Axis::Format, Axis::Content, Axis::Guardrails] };
+    let axes = if has_names { &[Axis::Condition][..] } else { &[Axis::FORMAT, Axis::CONTENT, Axis::Guardrails] };
     for axis in axes.iter().copied() {
         let layout = layout(plan, axis);
         if layout.0.len() > 1 {
@@ -163,18 +219,19 @@ pub(crate) fn main_matrix(run: &RunDir, plan: &Plan) -> Result<Option<Matrix>, R
     Ok(None)
 }
 
-/// Returns the named reference condition, with its first client, `none` for guardrails, `raw` for clients, and otherwise the first
-/// row.
+/// Returns the named reference condition, with its first client, `none` for guardrails, the value of an axis that is its default, and
+/// otherwise the first row.
 fn default_reference(plan: &Plan, axis: Axis, rows: &[String]) -> usize {
     let row = |name: &str| rows.iter().position(|row| row == name);
-    let reference_condition = || {
-        let is_reference = |condition: &Condition| condition.is_named(REFERENCE_CONDITION);
-        plan.conditions.iter().position(is_reference)
-    };
+    let none = || row(&Guardrails::NONE.to_string());
     match axis {
-        Axis::Condition => reference_condition().or_else(|| row(&Guardrails::NONE.to_string())),
-        Axis::Client => row(Client::Raw.name()),
-        _ => row(&Guardrails::NONE.to_string()),
+        Axis::Condition => plan.conditions.iter().position(|each| each.is_named(REFERENCE_CONDITION)).or_else(none),
+        Axis::Guardrails => none(),
+        Axis::Value(key) => value_axis(key).and_then(|axis| {
+            let default = plan.conditions.iter().find(|condition| (axis.follows)(&condition.values))?;
+            row(&(axis.word)(&default.values))
+        }),
+        Axis::Agent => None,
     }
     .unwrap_or(0)
 }
@@ -223,10 +280,10 @@ fn build_matrix(
     let conclusions = conclusions(&rows, &columns);
     let reference_on = |wanted: Axis| (axis == wanted).then_some(rows[reference].as_str());
     let interactions = match axis {
-        Axis::Content | Axis::Format => {
-            interactions(plan, &episodes, reference_on(Axis::Content), reference_on(Axis::Format))
+        Axis::CONTENT | Axis::FORMAT => {
+            interactions(plan, &episodes, reference_on(Axis::CONTENT), reference_on(Axis::FORMAT))
         }
-        Axis::Guardrails | Axis::Agent | Axis::Condition | Axis::Client => Vec::new(),
+        _ => Vec::new(),
     };
     Ok(Matrix {
         run: String::new(),
@@ -261,143 +318,132 @@ fn conclusions(rows: &[String], columns: &[MatrixColumn]) -> Vec<RowConclusion> 
     rows.iter().enumerate().map(of_row).filter(|row| row.better + row.worse > 0).collect()
 }
 
-impl Axis {
-    /// Returns the plural of the axis, for messages.
-    pub fn plural(self) -> &'static str {
-        match self {
-            Axis::Format => "error formats",
-            Axis::Guardrails => "sets of guardrails",
-            Axis::Agent => "agents",
-            Axis::Condition => "conditions",
-            Axis::Content => "levels of content",
-            Axis::Client => "clients",
+/// Returns the axis of conditions with this key.
+fn value_axis(key: &str) -> Option<&'static ConditionAxis> {
+    AXES.iter().find(|axis| axis.key == key)
+}
+
+/// Conditions that are compared with each other: those of the rows.
+struct Group {
+    /// What they have in common.
+    key: Vec<String>,
+    conditions: Vec<Option<usize>>,
+}
+
+impl Group {
+    /// Adds a condition to the first group that is alike and lacks its row.
+    fn add(groups: &mut Vec<Group>, key: Vec<String>, row: usize, rows: usize, condition: usize) {
+        let fits = |group: &&mut Group| group.key == key && group.conditions[row].is_none();
+        match groups.iter_mut().find(fits) {
+            Some(group) => group.conditions[row] = Some(condition),
+            None => {
+                let mut conditions = vec![None; rows];
+                conditions[row] = Some(condition);
+                groups.push(Group { key, conditions });
+            }
         }
     }
+
+    /// Returns the first condition, and true if all have its name.
+    fn first<'p>(&self, plan: &'p Plan) -> Option<(&'p Condition, bool)> {
+        let mut all = self.conditions.iter().flatten().map(|index| &plan.conditions[*index]);
+        let first = all.next()?;
+        Some((first, all.all(|condition| condition.name == first.name)))
+    }
+}
+
+/// Returns the rows and the groups of the values of an axis. Under `bare` no error has a format or content, so these conditions are in no
+/// group of such an axis.
+fn value_groups(plan: &Plan, axis: &'static ConditionAxis) -> (Vec<String>, Vec<(String, Group)>) {
+    let needs_healing = axis.key == "errors" || axis.needs == Some(Need::Healing);
+    let is_compared = |condition: &Condition| !needs_healing || condition.guardrails().healing;
+    let compared = || plan.conditions.iter().enumerate().filter(|(_, condition)| is_compared(condition));
+    let rows = distinct(compared().map(|(_, condition)| (axis.word)(&condition.values)));
+    let mut groups = Vec::new();
+    for (index, condition) in compared() {
+        let others = AXES.iter().filter(|other| other.key != axis.key);
+        let word = (axis.word)(&condition.values);
+        let row = rows.iter().position(|row| *row == word).unwrap_or(0);
+        Group::add(&mut groups, others.map(|other| (other.word)(&condition.values)).collect(), row, rows.len(), index);
+    }
+    let title = |group: &Group| match group.first(plan) {
+        Some((first, true)) => first.label_without(&[axis.key]),
+        Some((first, false)) => Condition { name: None, ..first.clone() }.label_without(&[axis.key]),
+        None => String::new(),
+    };
+    (rows, groups.into_iter().map(|group| (title(&group), group)).collect())
+}
+
+/// Returns the sets of guardrails and their groups. A set without `healing` has no format and no content, so its condition is in the groups
+/// of all of them.
+fn guardrail_groups(plan: &Plan) -> (Vec<String>, Vec<(String, Group)>) {
+    let sets = distinct(plan.conditions.iter().map(Condition::guardrails));
+    // What follows from the guardrails is no difference.
+    let word = |condition: &Condition, axis: &ConditionAxis| match axis.key {
+        "undeclared" | "truncation" | "contract" if (axis.follows)(&condition.values) => String::new(),
+        _ => (axis.word)(&condition.values),
+    };
+    let has_format = |condition: &Condition| condition.guardrails().healing;
+    let is_of_format = |axis: &&ConditionAxis| axis.key == "errors" || axis.needs == Some(Need::Healing);
+    let any_has_format = plan.conditions.iter().any(has_format);
+    let mut groups: Vec<Group> = Vec::new();
+    for (index, condition) in plan.conditions.iter().enumerate() {
+        let row = sets.iter().position(|set| *set == condition.guardrails()).unwrap_or(0);
+        if has_format(condition) || !any_has_format {
+            Group::add(&mut groups, AXES.iter().map(|axis| word(condition, axis)).collect(), row, sets.len(), index);
+        }
+    }
+    for group in &mut groups {
+        let Some((first, _)) = group.first(plan) else { continue };
+        let others = |condition: &Condition| -> Vec<String> {
+            AXES.iter().filter(|axis| !is_of_format(axis)).map(|axis| word(condition, axis)).collect()
+        };
+        for (set, condition) in sets.iter().zip(&mut group.conditions).filter(|(set, _)| !set.healing) {
+            let fits = |known: &Condition| known.guardrails() == *set && others(known) == others(first);
+            *condition = condition.or_else(|| plan.conditions.iter().position(fits));
+        }
+    }
+    let title = |group: &Group| {
+        let first = group.first(plan).map(|(first, _)| Condition { name: None, ..first.clone() });
+        first.map_or(String::new(), |first| {
+            first.label().strip_prefix(&format!("{} ", first.guardrails())).unwrap_or_default().to_owned()
+        })
+    };
+    let titled = groups.into_iter().map(|group| (title(&group), group)).collect();
+    (sets.iter().map(ToString::to_string).collect(), titled)
 }
 
 /// Returns the rows and the columns of a matrix.
 fn layout(plan: &Plan, axis: Axis) -> (Vec<String>, Vec<ColumnLayout>) {
-    let at = |guardrails: Guardrails, format: &ErrorFormat, (content, client): (Content, Client)| {
-        plan.conditions.iter().position(|condition| {
-            let is_same = condition.guardrails() == guardrails && condition.format() == format;
-            is_same && condition.values.content == content && condition.values.client == client
-        })
-    };
-    let clients = distinct(plan.conditions.iter().map(|condition| condition.values.client));
-    let mut contents = distinct(
-        plan.conditions
-            .iter()
-            .filter(|condition| condition.guardrails().healing)
-            .map(|condition| condition.values.content),
-    );
-    if contents.is_empty() {
-        contents.push(Content::Native);
-    }
-    let shown: Vec<(Content, Client)> =
-        clients.iter().flat_map(|client| contents.iter().map(move |content| (*content, *client))).collect();
-    let titled = |text: String, (content, client): (Content, Client)| {
-        let content = (!content.is_native()).then(|| content.name());
-        let client = (!client.is_raw()).then(|| client.name());
-        std::iter::once(text.as_str()).chain(content).chain(client).collect::<Vec<_>>().join(" ")
-    };
-    let formats = distinct(
-        plan.conditions.iter().map(|condition| condition.format()).filter(|format| **format != ErrorFormat::Bare),
-    );
-    let sets = distinct(plan.conditions.iter().map(|condition| condition.guardrails()));
     let scripted = |agent: usize| plan.agents[agent].kind == AgentKind::Scripted;
-    let by_agent = |conditions: &dyn Fn(usize) -> Vec<(String, Vec<Option<CellIndex>>)>| -> Vec<ColumnLayout> {
-        let columns = (0..plan.agents.len()).flat_map(|agent| {
-            conditions(agent).into_iter().map(move |(condition, indices)| (agent, condition, indices))
-        });
-        let column = |(agent, condition, indices): (usize, String, Vec<Option<CellIndex>>)| ColumnLayout {
-            agent: Some(plan.agents[agent].clone()),
-            condition,
-            scripted: scripted(agent),
-            indices,
+    if axis == Axis::Agent {
+        let column = |(index, condition): (usize, &Condition)| ColumnLayout {
+            agent: None,
+            condition: condition.short_label(),
+            scripted: (0..plan.agents.len()).any(scripted),
+            indices: (0..plan.agents.len()).map(|agent| Some((agent, index))).collect(),
         };
-        columns.map(column).collect()
-    };
-    match axis {
-        Axis::Format => {
-            let sets: Vec<Guardrails> = sets.into_iter().filter(|set| set.healing).collect();
-            let columns = by_agent(&|agent| {
-                let indices = |set: Guardrails, shown: (Content, Client)| {
-                    formats.iter().map(|format| Some((agent, at(set, format, shown)?))).collect()
-                };
-                let columns = sets.iter().flat_map(|set| shown.iter().map(move |shown| (*set, *shown)));
-                columns.map(|(set, shown)| (titled(set.to_string(), shown), indices(set, shown))).collect()
-            });
-            (formats.iter().map(ToString::to_string).collect(), columns)
-        }
-        Axis::Guardrails => {
-            let bare = [&ErrorFormat::Bare];
-            let within = if formats.is_empty() { &bare[..] } else { &formats };
-            // A set without `healing` has no format, so its one condition is used for every format.
-            let condition = |set, format: &ErrorFormat, shown: (Content, Client)| {
-                at(set, format, shown).or_else(|| at(set, &ErrorFormat::Bare, (Content::Native, shown.1)))
-            };
-            let columns = by_agent(&|agent| {
-                let indices = |format: &ErrorFormat, shown: (Content, Client)| {
-                    sets.iter().map(|set| Some((agent, condition(*set, format, shown)?))).collect()
-                };
-                let columns = within.iter().flat_map(|format| shown.iter().map(move |shown| (*format, *shown)));
-                let column = |(format, shown): (&ErrorFormat, (Content, Client))| {
-                    (titled(format.to_string(), shown), indices(format, shown))
-                };
-                columns.map(column).collect()
-            });
-            (sets.iter().map(ToString::to_string).collect(), columns)
-        }
-        Axis::Content => {
-            let sets: Vec<Guardrails> = sets.into_iter().filter(|set| set.healing).collect();
-            let columns = by_agent(&|agent| {
-                let indices = |set: Guardrails, format: &ErrorFormat, client: Client| {
-                    contents.iter().map(|content| Some((agent, at(set, format, (*content, client))?))).collect()
-                };
-                let columns = sets.iter().flat_map(|set| formats.iter().map(move |format| (*set, *format)));
-                let columns =
-                    columns.flat_map(|(set, format)| clients.iter().map(move |client| (set, format, *client)));
-                let column = |(set, format, client): (Guardrails, &ErrorFormat, Client)| {
-                    let title = titled(format!("{set} {format}"), (Content::Native, client));
-                    (title, indices(set, format, client))
-                };
-                columns.map(column).collect()
-            });
-            (contents.iter().map(|content| content.name().to_owned()).collect(), columns)
-        }
-        Axis::Client => {
-            let names = distinct(plan.conditions.iter().map(|condition| condition.label_without(&["client"])));
-            let with = |name: &str, client: Client| {
-                let is_it = |condition: &Condition| {
-                    condition.values.client == client && condition.label_without(&["client"]) == name
-                };
-                plan.conditions.iter().position(is_it)
-            };
-            let columns = by_agent(&|agent| {
-                let indices =
-                    |name| clients.iter().map(|client| Some((agent, with(name, *client)?))).collect::<Vec<_>>();
-                names.iter().map(|name| (name.clone(), indices(name))).collect()
-            });
-            (clients.iter().map(|client| client.name().to_owned()).collect(), columns)
-        }
-        Axis::Condition => {
-            let indices = |agent| (0..plan.conditions.len()).map(|condition| Some((agent, condition))).collect();
-            let columns = by_agent(&|agent| vec![(String::new(), indices(agent))]);
-            (plan.conditions.iter().map(Condition::short_label).collect(), columns)
-        }
-        Axis::Agent => {
-            let column = |(index, condition): (usize, &Condition)| ColumnLayout {
-                agent: None,
-                condition: condition.short_label(),
-                scripted: (0..plan.agents.len()).any(scripted),
-                indices: (0..plan.agents.len()).map(|agent| Some((agent, index))).collect(),
-            };
-            (
-                plan.agents.iter().map(|agent| agent.id().to_string()).collect(),
-                plan.conditions.iter().enumerate().map(column).collect(),
-            )
-        }
+        let rows = plan.agents.iter().map(|agent| agent.id().to_string()).collect();
+        return (rows, plan.conditions.iter().enumerate().map(column).collect());
     }
+    let (rows, groups) = match axis {
+        Axis::Guardrails => guardrail_groups(plan),
+        Axis::Value(key) => value_axis(key).map_or_else(Default::default, |axis| value_groups(plan, axis)),
+        Axis::Condition | Axis::Agent => {
+            let conditions = (0..plan.conditions.len()).map(Some).collect();
+            let rows = plan.conditions.iter().map(Condition::short_label).collect();
+            (rows, vec![(String::new(), Group { key: Vec::new(), conditions })])
+        }
+    };
+    let columns = plan.agents.iter().enumerate().flat_map(|(agent, spec)| {
+        groups.iter().map(move |(condition, group)| ColumnLayout {
+            agent: Some(spec.clone()),
+            condition: condition.clone(),
+            scripted: spec.kind == AgentKind::Scripted,
+            indices: group.conditions.iter().map(|condition| Some((agent, (*condition)?))).collect(),
+        })
+    });
+    (rows, columns.collect())
 }
 
 fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {

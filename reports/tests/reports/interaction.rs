@@ -59,7 +59,7 @@ fn slow(plan: &Plan, records: &Records, agent: usize, conditions: [usize; 4]) ->
 fn interactions_are_differences_of_differences() {
     let plan = crossed(12);
     let records = records(&plan);
-    let found = matrix_of(&plan, &records, Axis::Content, None);
+    let found = matrix_of(&plan, &records, Axis::CONTENT, None);
     assert_eq!(found.reference, "diagnosis");
     // The plan lacks placebo in zod-json.
     assert_eq!(found.interactions.len(), 2);
@@ -93,10 +93,10 @@ fn interactions_are_differences_of_differences() {
 fn the_interaction_is_that_of_either_axis() {
     let plan = crossed(12);
     let records = records(&plan);
-    let by_content = matrix_of(&plan, &records, Axis::Content, None);
-    assert_eq!(matrix_of(&plan, &records, Axis::Format, None).interactions, by_content.interactions);
+    let by_content = matrix_of(&plan, &records, Axis::CONTENT, None);
+    assert_eq!(matrix_of(&plan, &records, Axis::FORMAT, None).interactions, by_content.interactions);
     // With the other format as the reference, the sign changes, and placebo has no other format to be compared with.
-    let turned = matrix_of(&plan, &records, Axis::Format, Some("zod-json")).interactions;
+    let turned = matrix_of(&plan, &records, Axis::FORMAT, Some("zod-json")).interactions;
     let minus = |entry: &Interaction| entry.difference.map(|difference| -difference);
     assert_eq!(
         turned.iter().map(minus).collect::<Vec<_>>(),
@@ -108,14 +108,14 @@ fn the_interaction_is_that_of_either_axis() {
     let mut one = plan.clone();
     one.conditions.truncate(4);
     let rows = crate::sample::records(&one);
-    assert!(matrix_of(&one, &rows, Axis::Content, None).interactions.is_empty());
+    assert!(matrix_of(&one, &rows, Axis::CONTENT, None).interactions.is_empty());
 }
 
 #[test]
 fn a_single_cluster_has_an_interaction_without_an_interval() {
     let mut plan = crossed(12);
     plan.scenarios.truncate(2);
-    let found = matrix_of(&plan, &records(&plan), Axis::Content, None);
+    let found = matrix_of(&plan, &records(&plan), Axis::CONTENT, None);
     let entry = &found.interactions[0];
     assert!(entry.difference.is_some() && entry.trials > 0);
     assert_eq!((entry.interval, entry.p_value, entry.p_adjusted), (None, None, None));
@@ -127,7 +127,7 @@ fn interactions_in_terminal_and_markdown() {
     let records = records(&plan);
     insta::assert_snapshot!(
         "interactions_terminal",
-        shown_matrix(&matrix_of(&plan, &records, Axis::Content, None), 80, false)
+        shown_matrix(&matrix_of(&plan, &records, Axis::CONTENT, None), 80, false)
     );
     let (_folder, run) = run_with(&plan, &records);
     let text = markdown(&summarize(&run, &manifest(&plan), Scope::Full).unwrap());

@@ -9,7 +9,7 @@ use healbench_reports::{Axis, Change, Side, compare as compare_runs, matrix};
 
 use super::report::write_page;
 use super::scenario_changes::scenario_changes;
-use crate::args::{CompareArgs, CompareAxis};
+use crate::args::CompareArgs;
 use crate::error::{CliError, ExitStatus};
 use crate::terminal::Terminal;
 
@@ -59,15 +59,8 @@ pub(crate) fn compare(args: &CompareArgs, terminal: &Terminal) -> Result<ExitSta
 
 /// Prints the differences between the cells of one run.
 fn compare_cells(side: Side<'_>, args: &CompareArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
-    let axis = match args.by {
-        Some(CompareAxis::Guardrails) => Axis::Guardrails,
-        Some(CompareAxis::Agent) => Axis::Agent,
-        Some(CompareAxis::Condition) => Axis::Condition,
-        Some(CompareAxis::Content) => Axis::Content,
-        Some(CompareAxis::Client) => Axis::Client,
-        // Clap requires an axis if there is no candidate.
-        Some(CompareAxis::Format) | None => Axis::Format,
-    };
+    // Clap requires an axis if there is no candidate.
+    let axis = args.by.unwrap_or(Axis::FORMAT);
     let found = matrix(side, axis, args.reference.as_deref())?;
     if let Some(file) = &args.html {
         return write_page(file, &html::matrix_page(&found), terminal);

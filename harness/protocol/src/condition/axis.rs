@@ -48,6 +48,8 @@ pub struct Axis {
     pub key: &'static str,
     /// The noun in a sentence.
     pub title: &'static str,
+    /// The noun for several values.
+    pub plural: &'static str,
     /// The meaning, as a sentence.
     pub summary: &'static str,
     /// The values that have a name, with a sentence each.
@@ -131,6 +133,7 @@ pub static AXES: [Axis; 7] = [
     Axis {
         key: "errors",
         title: "error format",
+        plural: "error formats",
         summary: "The format of failures; `bare` is the guardrail `healing` off.",
         values: || crate::FORMATS.iter().map(|entry| (entry.name, entry.summary)).collect(),
         others: "template:FILE",
@@ -142,6 +145,7 @@ pub static AXES: [Axis; 7] = [
     Axis {
         key: "undeclared",
         title: "treatment of undeclared fields",
+        plural: "treatments of undeclared fields",
         summary: "What becomes of fields that an action does not declare; `reject` is the guardrail `strict`.",
         values: || named(&UNDECLARED),
         others: "",
@@ -155,6 +159,7 @@ pub static AXES: [Axis; 7] = [
     Axis {
         key: "content",
         title: "level of content",
+        plural: "levels of content",
         summary: "The facts that error texts state.",
         values: || named(&CONTENTS),
         others: "",
@@ -166,6 +171,7 @@ pub static AXES: [Axis; 7] = [
     Axis {
         key: "domain_errors",
         title: "setting of domain errors",
+        plural: "settings of domain errors",
         summary: "The facts that texts of domain errors state.",
         values: || named(&DOMAIN_ERRORS),
         others: "",
@@ -179,6 +185,7 @@ pub static AXES: [Axis; 7] = [
     Axis {
         key: "truncation",
         title: "truncation",
+        plural: "settings of truncation",
         summary: "The guardrail `truncation`.",
         values: || named(&SWITCH),
         others: "",
@@ -190,6 +197,7 @@ pub static AXES: [Axis; 7] = [
     Axis {
         key: "contract",
         title: "contract changes",
+        plural: "kinds of contract changes",
         summary: "The contract changes that validation failures show: the guardrail `contract`. Without it, only `on` has an effect. Values \
                   are joined by `+`.",
         values: || CONTRACT.to_vec(),
@@ -204,6 +212,7 @@ pub static AXES: [Axis; 7] = [
     Axis {
         key: "client",
         title: "client",
+        plural: "clients",
         summary: "The client that presents responses to the agent.",
         values: || named(&CLIENTS),
         others: "",

@@ -103,6 +103,7 @@ impl Condition {
     pub fn label_without(&self, left_out: &[&str]) -> String {
         let mut label = match &self.name {
             Some(name) => name.clone(),
+            None if left_out.contains(&"errors") => self.guardrails().to_string(),
             None => format!("{} {}", self.guardrails(), self.values.errors),
         };
         for axis in self.said().filter(|axis| !left_out.contains(&axis.key)) {

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::{estimate, visible};
-use crate::comparison::{Axis, Matrix, MatrixCell};
+use crate::comparison::{Matrix, MatrixCell};
 use crate::metric::Metric;
 use crate::render::matrix::ALPHA;
 use crate::render::number::{p_value, percent, percent_interval, pluralize, points, points_interval};
@@ -13,14 +13,8 @@ const MAX_COLUMNS: usize = 48;
 
 /// Renders the matrix with its heading.
 pub(super) fn heat_map(matrix: &Matrix) -> Markup {
-    let what = match matrix.axis {
-        Axis::Format => "Error formats",
-        Axis::Guardrails => "Sets of guardrails",
-        Axis::Agent => "Agents",
-        Axis::Condition => "Conditions",
-        Axis::Content => "Levels of content",
-        Axis::Client => "Clients",
-    };
+    let plural = matrix.axis.plural();
+    let what = plural[..1].to_uppercase() + &plural[1..];
     let layout = Layout::of(matrix);
     html! {
         h2 #matrix { (what) " compared" }
@@ -32,7 +26,7 @@ pub(super) fn heat_map(matrix: &Matrix) -> Markup {
         div.scroll tabindex="0" role="region" aria-label=(what) {
             table.heat {
                 thead { tr {
-                    th.text scope="col" { (singular(matrix.axis)) }
+                    th.text scope="col" { (matrix.axis.singular()) }
                     @for column in &layout.columns { th scope="col" { (equal_names(column, |index| &matrix.columns[index].title)) } }
                 } }
                 tbody {
@@ -136,17 +130,6 @@ fn shade(difference: f64) -> &'static str {
         _ if difference <= -0.15 => "down2",
         _ if difference <= -0.05 => "down1",
         _ => "",
-    }
-}
-
-fn singular(axis: Axis) -> &'static str {
-    match axis {
-        Axis::Format => "error format",
-        Axis::Guardrails => "guardrails",
-        Axis::Agent => "agent",
-        Axis::Condition => "condition",
-        Axis::Content => "content",
-        Axis::Client => "client",
     }
 }
 
