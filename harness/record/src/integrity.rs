@@ -219,7 +219,7 @@ mod tests {
         let mut manifest: RunManifest = serde_json::from_value(serde_json::json!({
             "format_version": crate::FORMAT_VERSION, "healbench": "", "revision": null, "command": "é", "started": "",
             "tokenizer": "", "status": "complete", "episodes_done": 0,
-            "plan": {"seed": 1, "trials": 1, "environment": {"kind": "simulator", "server": null}, "agents": [],
+            "plan": {"seed": 1, "trials": 1, "order": "product", "environment": {"kind": "simulator", "server": null}, "agents": [],
                 "conditions": [], "scenarios": []},
         }))
         .unwrap();

@@ -393,7 +393,14 @@ fn guardrail_groups(plan: &Plan) -> (Vec<String>, Vec<(String, Group)>) {
             Group::add(&mut groups, AXES.iter().map(|axis| word(condition, axis)).collect(), row, sets.len(), index);
         }
     }
-    for group in &mut groups {
+    let title = |group: &Group| {
+        let first = group.first(plan).map(|(first, _)| Condition { name: None, ..first.clone() });
+        first.map_or(String::new(), |first| {
+            first.label().strip_prefix(&format!("{} ", first.guardrails())).unwrap_or_default().to_owned()
+        })
+    };
+    let mut titled: Vec<(String, Group)> = groups.into_iter().map(|group| (title(&group), group)).collect();
+    for (_, group) in &mut titled {
         let Some((first, _)) = group.first(plan) else { continue };
         let others = |condition: &Condition| -> Vec<String> {
             AXES.iter().filter(|axis| !is_of_format(axis)).map(|axis| word(condition, axis)).collect()
@@ -403,13 +410,6 @@ fn guardrail_groups(plan: &Plan) -> (Vec<String>, Vec<(String, Group)>) {
             *condition = condition.or_else(|| plan.conditions.iter().position(fits));
         }
     }
-    let title = |group: &Group| {
-        let first = group.first(plan).map(|(first, _)| Condition { name: None, ..first.clone() });
-        first.map_or(String::new(), |first| {
-            first.label().strip_prefix(&format!("{} ", first.guardrails())).unwrap_or_default().to_owned()
-        })
-    };
-    let titled = groups.into_iter().map(|group| (title(&group), group)).collect();
     (sets.iter().map(ToString::to_string).collect(), titled)
 }
 

@@ -17,7 +17,7 @@ use super::{fuzz_some, repository};
 use crate::commands::report::page_data;
 use crate::commands::shards::find_shards;
 
-const FIXTURE: &str = "harness/cli/tests/fixtures/run-format-9";
+const FIXTURE: &str = "harness/cli/tests/fixtures/run-format-10";
 
 /// Copies the files of a folder and those of its folders.
 fn copy(from: &Path, to: &Path) {

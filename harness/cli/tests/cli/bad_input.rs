@@ -1,3 +1,5 @@
+use healbench_record::FORMAT_VERSION;
+
 use super::*;
 
 /// Asserts that the program fails with exit code 2 and one error, and returns its text with the suggested fix.
@@ -121,8 +123,8 @@ fn a_run_that_is_foreign_newer_damaged_or_unfinished() {
     let edited = |from: &str, to: &str| sealed(&manifest.replacen(from, to, 1));
     let mut all = vec![
         shown("{}"),
-        shown("{\"format_version\": 8}"),
-        shown(&edited("\"format_version\": 9", "\"format_version\": 99")),
+        shown(&format!("{{\"format_version\": {}}}", FORMAT_VERSION - 1)),
+        shown(&edited(&format!("\"format_version\": {FORMAT_VERSION}"), "\"format_version\": 99")),
         shown(&edited("\"status\": \"complete\"", "\"status\": \"running\"")),
         shown(&edited("\"trials\": 1", "\"trials\": \"many\"")),
         shown(&edited("\"calls.parquet\"", "\"../calls.parquet\"")),

@@ -1,5 +1,6 @@
 //! Tests of comparisons, baselines and the gate from the command line.
 
+use healbench_record::FORMAT_VERSION;
 use serde_json::{Value, json};
 
 use super::*;
@@ -233,11 +234,15 @@ fn incompatible_runs_are_never_compared() {
     refused(&["gate", "foreign.toml", "run"], "it does not begin as a baseline does");
     // A run of a newer version, as base and as candidate.
     let manifest = std::fs::read_to_string(sandbox.path("seed/manifest.json")).unwrap();
-    sandbox
-        .write("seed/manifest.json", &sealed(&manifest.replacen("\"format_version\": 9", "\"format_version\": 10", 1)));
-    refused(&["gate", "seed", "run"], "has run format 10");
-    refused(&["gate", "baseline.toml", "seed"], "has run format 10");
-    refused(&["bless", "seed"], "has run format 10");
+    let version = |version: u32| format!("\"format_version\": {version}");
+    sandbox.write(
+        "seed/manifest.json",
+        &sealed(&manifest.replacen(&version(FORMAT_VERSION), &version(FORMAT_VERSION + 1), 1)),
+    );
+    let newer = format!("has run format {}", FORMAT_VERSION + 1);
+    refused(&["gate", "seed", "run"], &newer);
+    refused(&["gate", "baseline.toml", "seed"], &newer);
+    refused(&["bless", "seed"], &newer);
     // A run that was interrupted, and one with fewer episodes than planned.
     let other = manifest.replacen("\"status\": \"complete\"", "\"status\": \"interrupted\"", 1);
     sandbox.write("seed/manifest.json", &sealed(&other));
