@@ -23,7 +23,7 @@ use crate::axis_values::{parse_formats, parse_guardrails, reject_duplicates};
 use crate::conditions::{DEFAULT_CONDITIONS, NamedFiles, SERVER_CONDITIONS, VARIED_CONDITION, named_conditions, vary};
 use crate::error::{CliError, ErrorKind};
 use crate::lockfiles::{lock_scenarios, lock_scenarios_of_run};
-use crate::models::{self, ModelCatalog, ModelClients};
+use crate::models::{self, ModelCatalog, ModelClients, ReadyAgent};
 use crate::run_spec::{AgentConfig, RunSpec};
 use crate::terminal::Terminal;
 
@@ -43,25 +43,20 @@ impl RunSpec {
         &'a self,
         models: ModelSource<'a>,
     ) -> impl for<'s> Fn(usize, EpisodeStart<'s>, Option<&'s Script>) -> Box<dyn Agent + 's> + Sync + 'a {
+        let nobody = || Box::new(ReplayAgent::new(Vec::new(), None, String::new()));
         move |index, start, script| match (&self.configs[index], &models) {
             (AgentConfig::Scripted(profile), _) => scripted_agent(profile, start, script),
-            (AgentConfig::Model(_), ModelSource::Clients(clients, requests)) => match &clients.factories[index] {
-                Some(factory) => Box::new(factory.agent(start, requests.clone())),
-                None => Box::new(ReplayAgent::new(Vec::new(), None, String::new())),
+            (_, ModelSource::Clients(clients, requests)) => match &clients.agents[index] {
+                ReadyAgent::Model(factory) => Box::new(factory.agent(start, requests.clone())),
+                ReadyAgent::Program(factory) => Box::new(factory.agent(start)),
+                ReadyAgent::Reader => nobody(),
             },
             (AgentConfig::Model(model), ModelSource::RecordedTurns(recorded_turns)) => {
                 let turns =
                     recorded_turns.turns.iter().map(|recorded| (recorded.turn.clone(), recorded.origin)).collect();
                 Box::new(ReplayAgent::new(turns, recorded_turns.failed.clone(), preamble_of(model, start.tools)))
             }
-            (AgentConfig::Program(_), ModelSource::Clients(clients, _)) => match &clients.programs[index] {
-                Some(factory) => Box::new(factory.agent(start)),
-                None => Box::new(ReplayAgent::new(Vec::new(), None, String::new())),
-            },
-            (AgentConfig::Model(_), ModelSource::Absent)
-            | (AgentConfig::Program(_), ModelSource::Absent | ModelSource::RecordedTurns(_)) => {
-                Box::new(ReplayAgent::new(Vec::new(), None, String::new()))
-            }
+            (AgentConfig::Model(_) | AgentConfig::Program(_), _) => nobody(),
         }
     }
 }

@@ -95,12 +95,20 @@ pub(crate) fn agent_spec(model: &Model, model_ref: &str, opening: Opening, repla
     spec
 }
 
-/// The clients of a plan's models.
+/// An agent of a plan with what it needs to begin an episode.
+pub(crate) enum ReadyAgent {
+    /// A simulated reader, which needs nothing.
+    Reader,
+    /// A model with its endpoint or its recordings.
+    Model(Arc<LlmAgentFactory>),
+    /// A program that can be started.
+    Program(Arc<ProgramFactory>),
+}
+
+/// The agents of a plan, connected with their models and programs.
 pub(crate) struct ModelClients {
-    /// By agent of the plan; `None` for a simulated reader.
-    pub(crate) factories: Vec<Option<Arc<LlmAgentFactory>>>,
-    /// By agent of the plan; `None` for an agent that is no program.
-    pub(crate) programs: Vec<Option<Arc<ProgramFactory>>>,
+    /// In the order of the plan.
+    pub(crate) agents: Vec<ReadyAgent>,
     /// The recording that is replayed or written.
     pub(crate) cassette: Option<Arc<Cassette>>,
 }
@@ -149,39 +157,31 @@ impl ModelClients {
         shards: Option<&Shards>,
         supervisor: &Supervisor,
     ) -> Result<ModelClients, CliError> {
-        if run_spec.plan.agents.iter().all(|agent| agent.opening.is_none()) {
-            let agents = run_spec.plan.agents.len();
-            let (factories, programs) = (vec![None; agents], (0..agents).map(|_| None).collect());
-            return Ok(ModelClients { factories, programs, cassette: None });
-        }
-        let cassette = match cassettes {
+        let has_models = run_spec.configs.iter().any(|config| matches!(config, AgentConfig::Model(_)));
+        let cassette = match cassettes.filter(|_| has_models) {
             None => None,
             Some(CassetteMode::Record(dir)) => Some(Arc::new(Cassette::open_or_create(dir)?)),
             Some(CassetteMode::Replay(dir)) => Some(Arc::new(Cassette::open(dir)?)),
         };
-        let programs = run_spec.plan.agents.iter().zip(&run_spec.configs);
-        let programs = programs.map(|(spec, config)| match config {
-            AgentConfig::Program(program) => {
-                program_factory(spec, program, supervisor).map(|factory| Some(Arc::new(factory)))
-            }
-            AgentConfig::Scripted(_) | AgentConfig::Model(_) => Ok(None),
-        });
-        let programs = programs.collect::<Result<Vec<_>, CliError>>()?;
-        if !run_spec.configs.iter().any(|config| matches!(config, AgentConfig::Model(_))) {
-            return Ok(ModelClients { factories: vec![None; programs.len()], programs, cassette: None });
-        }
         let replays = matches!(cassettes, Some(CassetteMode::Replay(_)));
-        let network = match replays {
-            true => None,
-            false => Some(Arc::new(Network::new().map_err(CliError::network)?)),
+        let network = match has_models && !replays {
+            true => Some(Arc::new(Network::new().map_err(CliError::network)?)),
+            false => None,
         };
         let recording_date = timestamp("%Y-%m-%d");
         let mut backends: Vec<(&str, Arc<ModelBackend>)> = Vec::new();
-        let mut factories = Vec::new();
+        let mut agents = Vec::new();
         for (spec, config) in run_spec.plan.agents.iter().zip(&run_spec.configs) {
-            let AgentConfig::Model(model) = config else {
-                factories.push(None);
-                continue;
+            let model = match config {
+                AgentConfig::Scripted(_) => {
+                    agents.push(ReadyAgent::Reader);
+                    continue;
+                }
+                AgentConfig::Program(program) => {
+                    agents.push(ReadyAgent::Program(Arc::new(program_factory(spec, program, supervisor)?)));
+                    continue;
+                }
+                AgentConfig::Model(model) => model,
             };
             // Agents with the same model but different openings share its connections.
             let known = backends.iter().find(|(name, _)| *name == spec.name).map(|(_, backend)| Arc::clone(backend));
@@ -203,14 +203,22 @@ impl ModelClients {
             backends.push((&spec.name, Arc::clone(&backend)));
             let (model, recording_date) = (model.as_ref().clone(), recording_date.clone());
             let stop = Arc::clone(supervisor.stop());
-            factories.push(Some(Arc::new(LlmAgentFactory { model, backend, stop, recording_date })));
+            agents.push(ReadyAgent::Model(Arc::new(LlmAgentFactory { model, backend, stop, recording_date })));
         }
-        Ok(ModelClients { factories, programs, cassette })
+        Ok(ModelClients { agents, cassette })
+    }
+
+    /// Returns the models.
+    fn models(&self) -> impl Iterator<Item = &LlmAgentFactory> {
+        self.agents.iter().filter_map(|agent| match agent {
+            ReadyAgent::Model(factory) => Some(&**factory),
+            ReadyAgent::Reader | ReadyAgent::Program(_) => None,
+        })
     }
 
     /// Merges new recordings into the files of the cassette folder.
     pub(crate) fn finish(&self) -> Result<(), CliError> {
-        let records = self.factories.iter().flatten().any(|factory| factory.backend.endpoint().is_some());
+        let records = self.models().any(|factory| factory.backend.endpoint().is_some());
         match self.cassette.as_ref().filter(|_| records) {
             Some(cassette) => Ok(cassette.finish()?),
             None => Ok(()),
@@ -223,20 +231,19 @@ impl ModelClients {
         let mut pools: Vec<(Option<&Arc<ModelBackend>>, WorkerPool)> = Vec::new();
         // An episode on a server takes seconds.
         let on_server = run_spec.plan.environment.kind != EnvironmentKind::Simulator;
-        for (index, (factory, config)) in self.factories.iter().zip(&run_spec.configs).enumerate() {
-            let backend = factory.as_ref().map(|factory| &factory.backend);
-            let backend = backend.filter(|backend| backend.endpoint().is_some());
-            if matches!(config, AgentConfig::Program(_)) {
-                pools.push((None, WorkerPool { agents: vec![index], threads: jobs, costly: true }));
-                continue;
-            }
-            let threads = match (backend, config) {
-                (Some(_), AgentConfig::Model(model)) => model.connections.max as usize,
-                _ => jobs,
+        for (index, agent) in self.agents.iter().enumerate() {
+            let (backend, threads) = match agent {
+                ReadyAgent::Program(_) => {
+                    pools.push((None, WorkerPool { agents: vec![index], threads: jobs, costly: true }));
+                    continue;
+                }
+                ReadyAgent::Model(factory) if factory.backend.endpoint().is_some() => {
+                    (Some(&factory.backend), factory.model.connections.max as usize)
+                }
+                ReadyAgent::Model(_) | ReadyAgent::Reader => (None, jobs),
             };
-            let is_shared = |pool: &WorkerPool| {
-                !pool.agents.iter().any(|agent| matches!(run_spec.configs[*agent], AgentConfig::Program(_)))
-            };
+            let is_program = |agent: &usize| matches!(self.agents[*agent], ReadyAgent::Program(_));
+            let is_shared = |pool: &WorkerPool| !pool.agents.iter().any(is_program);
             let same = |known: &Option<&Arc<ModelBackend>>| known.map(Arc::as_ptr) == backend.map(Arc::as_ptr);
             match pools.iter_mut().find(|(known, pool)| same(known) && is_shared(pool)) {
                 Some((_, pool)) => pool.agents.push(index),
@@ -253,8 +260,8 @@ impl ModelClients {
     /// that each recording was made with that endpoint.
     pub(crate) fn preflight(&self, run_spec: &RunSpec, stop: &AtomicBool, terminal: &Terminal) -> Result<(), CliError> {
         let mut seen: Vec<&Arc<ModelBackend>> = Vec::new();
-        for (spec, factory) in run_spec.plan.agents.iter().zip(&self.factories) {
-            let Some(factory) = factory else { continue };
+        for (spec, agent) in run_spec.plan.agents.iter().zip(&self.agents) {
+            let ReadyAgent::Model(factory) = agent else { continue };
             if seen.iter().any(|backend| Arc::ptr_eq(backend, &factory.backend)) {
                 continue;
             }
