@@ -12,7 +12,7 @@ use healbench_audit::AuditError;
 use healbench_config::ConfigError;
 use healbench_engine::{CompileError, TemplateError};
 use healbench_mcp::McpError;
-use healbench_protocol::AxisError;
+use healbench_protocol::{AxisError, nearest_name};
 use healbench_proxy::ProxyError;
 use healbench_record::{JournalError, MergeError, RoundsError, RunDirError};
 use healbench_reports::gate::GateError;
@@ -273,8 +273,12 @@ impl From<LoadError> for CliError {
 
 impl From<AxisError> for CliError {
     fn from(error: AxisError) -> CliError {
-        let known = format!("known: {}", error.known.join(", "));
-        CliError::new(error).kind(ErrorKind::Invalid).help(known)
+        let known = error.known.join(", ");
+        let help = match nearest_name(&error.word, error.known.iter().map(String::as_str)) {
+            Some(name) => format!("did you mean `{name}`? Known: {known}"),
+            None => format!("known: {known}"),
+        };
+        CliError::new(error).kind(ErrorKind::Invalid).help(help)
     }
 }
 
