@@ -98,7 +98,7 @@ pub struct CellName {
     pub agent: AgentId,
     pub guardrails: Guardrails,
     pub format: String,
-    /// The name of the condition; `None` if it follows from guardrails and format.
+    /// The name of the condition; `None` if guardrails, format and content say all.
     pub condition: Option<String>,
 }
 

@@ -206,7 +206,7 @@ pub enum ComparisonError {
     #[error(transparent)]
     Axis(#[from] AxisError),
     /// The run has fewer than two entries on the axis to compare by.
-    #[error("`{run}` cannot be compared by its {axis}: it has fewer than two")]
+    #[error("`{run}` cannot be compared by its {axis}: it has no two that can be compared")]
     TooFew {
         /// The run as named on the command line.
         run: String,

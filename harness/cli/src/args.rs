@@ -405,7 +405,8 @@ pub(crate) struct CompareArgs {
     /// Compare the cells of one run with each other.
     #[arg(long, value_name = "AXIS", value_parser = axis_parser())]
     pub(crate) by: Option<Axis>,
-    /// The value that the others are compared with [default: the first of the plan; `none` of guardrails, `sdk-typescript` of conditions]
+    /// The value that the others are compared with [default: the first agent, format and content of the plan, `none` of guardrails,
+    /// `sdk-typescript` of conditions, and the default of other axes]
     #[arg(long, value_name = "NAME", requires = "by")]
     pub(crate) reference: Option<String>,
     /// The number of scenarios to list of which an episode succeeds in one run only.

@@ -100,6 +100,11 @@ impl Variation {
     pub(crate) fn checked(text: &str, folder: &Path) -> Result<Variation, CliError> {
         let Variation { axis, words } = Variation::parse(text)?;
         let words: Vec<String> = words.iter().map(|word| relative_to(folder, word)).collect();
+        if let Some(word) = words.iter().find(|word| word.contains([',', ';'])) {
+            return Err(CliError::new(format_args!("the path in `{}` has a comma or a semicolon", plain_text(word)))
+                .kind(ErrorKind::Invalid)
+                .help("name a file at another path"));
+        }
         let condition = Condition::new(Guardrails::ALL, ErrorFormat::FusionXml);
         for word in &words {
             NamedFiles::default().set(&condition, axis, word)?;
@@ -139,11 +144,6 @@ impl NamedFiles {
         })
     }
 
-    /// Returns true if a lockfile is named.
-    pub(crate) fn has_lockfile(&self) -> bool {
-        !self.locks.borrow().is_empty()
-    }
-
     /// Returns the lockfile that contracts of these conditions are compared with, if there is one.
     pub(crate) fn lockfile(&self, conditions: &[Condition]) -> Result<Option<PathBuf>, CliError> {
         let mut named: Vec<&String> = conditions.iter().filter_map(|each| each.values.contract.lock.as_ref()).collect();
@@ -159,13 +159,8 @@ impl NamedFiles {
     }
 }
 
-/// Returns each condition with every combination of the values; a condition with a name comes first as it is. Equal conditions are listed
-/// once.
-pub(crate) fn vary(
-    conditions: Vec<Condition>,
-    options: &[String],
-    files: &NamedFiles,
-) -> Result<Vec<Condition>, CliError> {
+/// Parses the values of `--vary`, each of another axis.
+fn variations(options: &[String]) -> Result<Vec<Variation>, CliError> {
     let variations = options.iter().map(|option| Variation::parse(option)).collect::<Result<Vec<_>, _>>()?;
     for (index, Variation { axis, .. }) in variations.iter().enumerate() {
         if variations[..index].iter().any(|earlier| earlier.axis.key == axis.key) {
@@ -174,45 +169,82 @@ pub(crate) fn vary(
                 .help("separate its values by commas"));
         }
     }
-    let mut all: Vec<Condition> = Vec::new();
-    for condition in conditions {
-        let mut varied = vec![condition];
-        for Variation { axis, words } in &variations {
-            let mut more = Vec::new();
-            for condition in varied {
-                let others =
-                    words.iter().map(|word| files.set(&condition, axis, word)).collect::<Result<Vec<_>, _>>()?;
-                more.extend(condition.name.is_some().then_some(condition));
-                more.extend(others);
+    Ok(variations)
+}
+
+/// Returns each condition with every combination of the values; a condition with a name comes first as it is. Equal conditions are listed
+/// once.
+///
+/// # Errors
+/// A value that no condition can have is refused: one without an effect, or one that contradicts the guardrails that an unnamed condition is
+/// made of.
+pub(crate) fn vary(
+    conditions: Vec<Condition>,
+    options: &[String],
+    files: &NamedFiles,
+) -> Result<Vec<Condition>, CliError> {
+    let mut all = conditions;
+    for variation in variations(options)? {
+        let mut used = vec![false; variation.words.len()];
+        let mut varied: Vec<Condition> = Vec::new();
+        for condition in all {
+            let mut others = Vec::new();
+            for (word, is_used) in variation.words.iter().zip(&mut used) {
+                let other = files.set(&condition, variation.axis, word)?;
+                let fits = condition.name.is_some() || other.guardrails() == condition.guardrails();
+                let other = if fits { other } else { condition.clone() };
+                *is_used |= other != condition || has_value(&condition, variation.axis, word);
+                others.push(other);
             }
-            varied = more;
-        }
-        for condition in varied {
-            if !all.contains(&condition) {
-                all.push(condition);
+            let first = condition.name.is_some().then_some(condition);
+            for condition in first.into_iter().chain(others) {
+                if !varied.contains(&condition) {
+                    varied.push(condition);
+                }
             }
         }
+        if let Some((word, _)) = variation.words.iter().zip(used).find(|(_, is_used)| !is_used) {
+            return Err(no_effect(variation.axis, word));
+        }
+        all = varied;
     }
     Ok(all)
 }
 
-/// Returns the conditions that a command without a plan names, and their lockfile.
+/// Returns a condition with these values, one of each axis.
+pub(crate) fn with_values(condition: Condition, options: &[String], files: &NamedFiles) -> Result<Condition, CliError> {
+    variations(options)?.iter().try_fold(condition, |condition, Variation { axis, words }| {
+        let [word] = words.as_slice() else { return Err(CliError::one_only("--vary", &words.join(","))) };
+        let changed = files.set(&condition, axis, word)?;
+        match changed == condition && !has_value(&condition, axis, word) {
+            true => Err(no_effect(axis, word)),
+            false => Ok(changed),
+        }
+    })
+}
+
+/// Returns true if a condition has the value already. A lockfile is not named in a value.
+fn has_value(condition: &Condition, axis: &Axis, word: &str) -> bool {
+    (axis.word)(&condition.values) == word || (condition.values.contract.shown && word.contains("lock:"))
+}
+
+fn no_effect(axis: &Axis, word: &str) -> CliError {
+    CliError::new(format_args!("`{}={}` has no effect under the conditions that it varies", axis.key, plain_text(word)))
+        .kind(ErrorKind::Invalid)
+        .help("name other conditions with `--condition`, or other guardrails with `--guardrails`")
+}
+
+/// Returns the conditions that a command without a plan names, before they are varied.
 pub(crate) fn conditions_of(
     args: &ConditionArgs,
     environment: EnvironmentKind,
-) -> Result<(Vec<Condition>, Option<PathBuf>), CliError> {
-    let files = NamedFiles::default();
-    let conditions = match args.condition.is_empty() {
-        false => named_conditions(&args.condition, nearest_config().as_deref(), environment, &files)?,
-        true => {
-            let guardrails: Guardrails = args.guardrails.parse()?;
-            let formats = parse_formats(&args.format)?.into_iter();
-            formats.map(|format| Condition::new(guardrails, format)).collect()
-        }
-    };
-    let conditions = vary(conditions, &args.vary, &files)?;
-    let lockfile = files.lockfile(&conditions)?;
-    Ok((conditions, lockfile))
+    files: &NamedFiles,
+) -> Result<Vec<Condition>, CliError> {
+    if !args.condition.is_empty() {
+        return named_conditions(&args.condition, nearest_config().as_deref(), environment, files);
+    }
+    let guardrails: Guardrails = args.guardrails.parse()?;
+    Ok(Condition::of_parts(&[guardrails], &parse_formats(&args.format)?))
 }
 
 /// Returns the labels of conditions, without their guardrails if all have the same.
@@ -287,14 +319,12 @@ fn read_values(table: &Table<'_>, folder: &Path, files: &NamedFiles) -> Result<A
     Ok(condition.values)
 }
 
-/// Resolves the file in `template:FILE` and `lock:FILE`, also among values that are joined by `+`.
+/// Resolves the file in `template:FILE` and in `lock:FILE`, which ends a value.
 fn relative_to(folder: &Path, text: &str) -> String {
-    let part = |part: &str| match part.split_once(':') {
-        Some((kind @ ("template" | "lock"), file)) => format!("{kind}:{}", folder.join(file).display()),
-        _ => part.to_owned(),
-    };
-    match text.starts_with("template:") {
-        true => part(text),
-        false => text.split('+').map(part).collect::<Vec<_>>().join("+"),
+    let is_file = |at: &usize| *at == 0 || text[..*at].ends_with('+');
+    let file = ["template:", "lock:"].iter().find_map(|kind| Some(text.find(kind).filter(is_file)? + kind.len()));
+    match file {
+        Some(at) => format!("{}{}", &text[..at], folder.join(&text[at..]).display()),
+        None => text.to_owned(),
     }
 }

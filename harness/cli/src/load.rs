@@ -105,7 +105,7 @@ fn render_load_error(error: LoadError, terminal: &Terminal) -> CliError {
 
 /// The default of `--agent`.
 const DEFAULT_AGENTS: [&str; 3] = ["scripted:blind", "scripted:typical", "scripted:perfect"];
-/// The defaults of `--guardrails` and `--format` if one of the parts of a condition is given.
+/// The defaults of `--guardrails` and `--format` if one of them is given.
 const DEFAULT_GUARDRAILS: [&str; 2] = ["none", "all"];
 const DEFAULT_FORMATS: [&str; 2] = ["fusion-xml", "fusion-text"];
 /// The value of `--agent` that means all shipped profiles.
@@ -175,30 +175,32 @@ pub(crate) fn build_run_spec(args: &AxisArgs, replayed: bool, terminal: &Termina
     let environment = environment_of(&scenarios)?;
     let kind = environment.kind;
     let files = NamedFiles::default();
-    let conditions = match (args.guardrails.is_empty() && args.format.is_empty(), args.vary.is_empty(), kind) {
-        (true, is_whole, kind) => {
+    let conditions = match args.guardrails.is_empty() && args.format.is_empty() {
+        true => {
             let defaults = match kind {
-                _ if !is_whole => &VARIED_CONDITION[..],
+                _ if !args.vary.is_empty() => &VARIED_CONDITION[..],
                 EnvironmentKind::Simulator => &DEFAULT_CONDITIONS,
                 EnvironmentKind::Mcp => &SERVER_CONDITIONS,
             };
             named_conditions(&given_or(&args.condition, defaults), args.config.as_deref(), kind, &files)?
         }
-        (false, ..) => {
+        false => {
+            if !args.format.is_empty() && args.vary.iter().any(|option| option.trim_start().starts_with("errors=")) {
+                return Err(CliError::new("`--format` and the axis `errors` both name error formats")
+                    .kind(ErrorKind::Invalid)
+                    .help("name all of them with one of the two"));
+            }
             let guardrails = parse_guardrails(&given_or(&args.guardrails, &DEFAULT_GUARDRAILS))?;
             Condition::of_parts(&guardrails, &parse_formats(&given_or(&args.format, &DEFAULT_FORMATS))?)
         }
     };
     let conditions = vary(conditions, &args.vary, &files)?;
     let lockfile = files.lockfile(&conditions)?;
-    if lockfile.is_none() && files.has_lockfile() {
-        terminal.note("no condition has the guardrail `contract`: the lockfile has no effect");
-    }
     let lockfile = lockfile.map(|path| lock_scenarios(&path, &mut scenarios)).transpose()?;
     let axes = Axes { agents, conditions, trials: args.trials, seed: Seed(args.seed) };
     let plan = Plan { environment, ..build_plan(&axes, &scenarios) };
     if kind == EnvironmentKind::Mcp {
-        reject_parts_of_the_simulator(&plan.conditions)?;
+        reject_values_of_the_simulator(&plan.conditions)?;
     }
     let program = plan.agents.iter().find(|agent| agent.kind == AgentKind::Program);
     let shown = plan.conditions.iter().find(|condition| !condition.values.client.is_raw());
@@ -241,22 +243,23 @@ fn environment_of(scenarios: &[Scenario]) -> Result<Environment, CliError> {
     Ok(Environment { kind: EnvironmentKind::Mcp, server: Some(names.join(", ")) })
 }
 
-/// Refuses conditions with parts that decide what the simulator says, since a server has its own texts.
-pub(crate) fn reject_parts_of_the_simulator(conditions: &[Condition]) -> Result<(), CliError> {
+/// Refuses conditions with values that decide what the simulator says, since a server has its own texts.
+pub(crate) fn reject_values_of_the_simulator(conditions: &[Condition]) -> Result<(), CliError> {
     let of_the_simulator = |condition: &&Condition| {
         let other_undeclared = condition.values.undeclared != Undeclared::of(condition.guardrails());
         other_undeclared
             || !condition.values.domain_errors.is_everything()
             || condition.values.content != Content::Native
+            || condition.values.contract.label().is_some()
     };
     match conditions.iter().find(of_the_simulator) {
         None => Ok(()),
         Some(condition) => Err(CliError::new(format_args!(
-            "the condition `{}` sets undeclared fields, domain errors or content, which a server decides itself",
+            "the condition `{}` sets undeclared fields, domain errors, content or contract changes, which a server decides itself",
             plain_text(&condition.label())
         ))
         .kind(ErrorKind::Invalid)
-        .help("on servers, conditions differ in guardrails and error format")),
+        .help("on servers, conditions differ in guardrails, error format and client")),
     }
 }
 

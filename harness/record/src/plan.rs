@@ -126,9 +126,15 @@ impl Plan {
         self.conditions.iter().position(|known| known == condition)
     }
 
-    /// Returns the contracts that differ from those of the scenarios, as in labels; `None` if there are none. A plan has one lockfile.
+    /// Returns the contracts that differ from those of the scenarios, as in labels and separated by commas; `None` if there are none.
     pub fn contracts_label(&self) -> Option<String> {
-        self.conditions.iter().find_map(|condition| condition.values.contract.label())
+        let mut labels: Vec<String> = Vec::new();
+        for label in self.conditions.iter().filter_map(|condition| condition.values.contract.label()) {
+            if !labels.contains(&label) {
+                labels.push(label);
+            }
+        }
+        (!labels.is_empty()).then(|| labels.join(", "))
     }
 
     /// Returns the cell and trial of the episode with this index; `None` past the end, and in a plan whose rows list them.
@@ -174,10 +180,8 @@ pub(crate) mod tests {
             sha256: String::new(),
             claims: Vec::new(),
         };
-        let condition = |index: usize| Condition {
-            name: Some(format!("condition-{index}")),
-            ..Condition::new(Guardrails::NONE, ErrorFormat::Bare)
-        };
+        let values = healbench_protocol::AxisValues::of(Guardrails::NONE, ErrorFormat::Bare);
+        let condition = |index: usize| Condition::named(format!("condition-{index}"), values.clone());
         Plan {
             seed: Seed(1),
             trials,

@@ -1,4 +1,4 @@
-//! The matrix of one run's cells: error formats, guardrail sets or agents, each with its difference from a reference.
+//! The matrix of one run's cells: the values of a dimension, each with its difference from a reference.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -110,7 +110,7 @@ pub struct Matrix {
     pub scenarios: u64,
     /// Trials of the plan.
     pub trials: u32,
-    /// The names of the compared formats, sets of guardrails or agents, in the order of the plan.
+    /// The names of the compared values, in the order of the plan.
     pub rows: Vec<String>,
     /// The columns. The cells of a column are compared with each other.
     pub columns: Vec<MatrixColumn>,
@@ -176,7 +176,7 @@ struct ColumnLayout {
 }
 
 /// Builds the matrix of one run. The reference is the row of the given name; by default `none` for guardrails,
-/// `sdk-typescript` for conditions, the default value of an axis, and otherwise the first row.
+/// `sdk-typescript` for conditions, the first row for agents, formats and content, and the default of other axes.
 ///
 /// # Errors
 /// [`ComparisonError::Axis`] for a reference that the run does not have, [`ComparisonError::TooFew`] if the axis has
@@ -186,7 +186,9 @@ pub fn matrix(side: Side<'_>, axis: Axis, reference: Option<&str>) -> Result<Mat
     let report = |source| ComparisonError::Report { run: side.name.to_owned(), source };
     check_names(plan).map_err(|source| report(source.into()))?;
     let (rows, columns) = layout(plan, axis);
-    if rows.len() < 2 {
+    // Nothing can be compared where a column has one cell.
+    let has_pairs = columns.iter().any(|column| column.indices.iter().flatten().count() > 1);
+    if rows.len() < 2 || !has_pairs {
         return Err(ComparisonError::TooFew { run: side.name.to_owned(), axis: axis.plural() });
     }
     let reference = match reference {
@@ -207,7 +209,7 @@ pub fn matrix(side: Side<'_>, axis: Axis, reference: Option<&str>) -> Result<Mat
 /// # Errors
 /// As [`crate::summarize`].
 pub(crate) fn main_matrix(run: &RunDir, plan: &Plan) -> Result<Option<Matrix>, ReportError> {
-    let has_names = plan.conditions.iter().any(|condition| !condition.is_plain());
+    let has_names = plan.conditions.iter().any(|condition| condition.own_name().is_some());
     let axes = if has_names { &[Axis::Condition][..] } else { &[Axis::FORMAT, Axis::CONTENT, Axis::Guardrails] };
     for axis in axes.iter().copied() {
         let layout = layout(plan, axis);
@@ -219,14 +221,15 @@ pub(crate) fn main_matrix(run: &RunDir, plan: &Plan) -> Result<Option<Matrix>, R
     Ok(None)
 }
 
-/// Returns the named reference condition, with its first client, `none` for guardrails, the value of an axis that is its default, and
-/// otherwise the first row.
+/// Returns the named reference condition, with its first client, `none` for guardrails, the first row for agents, formats and content, and
+/// the default of other axes.
 fn default_reference(plan: &Plan, axis: Axis, rows: &[String]) -> usize {
     let row = |name: &str| rows.iter().position(|row| row == name);
     let none = || row(&Guardrails::NONE.to_string());
     match axis {
         Axis::Condition => plan.conditions.iter().position(|each| each.is_named(REFERENCE_CONDITION)).or_else(none),
         Axis::Guardrails => none(),
+        Axis::FORMAT | Axis::CONTENT => None,
         Axis::Value(key) => value_axis(key).and_then(|axis| {
             let default = plan.conditions.iter().find(|condition| (axis.follows)(&condition.values))?;
             row(&(axis.word)(&default.values))
@@ -368,7 +371,7 @@ fn value_groups(plan: &Plan, axis: &'static ConditionAxis) -> (Vec<String>, Vec<
     }
     let title = |group: &Group| match group.first(plan) {
         Some((first, true)) => first.label_without(&[axis.key]),
-        Some((first, false)) => Condition { name: None, ..first.clone() }.label_without(&[axis.key]),
+        Some((first, false)) => first.unnamed().label_without(&[axis.key]),
         None => String::new(),
     };
     (rows, groups.into_iter().map(|group| (title(&group), group)).collect())
@@ -378,11 +381,9 @@ fn value_groups(plan: &Plan, axis: &'static ConditionAxis) -> (Vec<String>, Vec<
 /// of all of them.
 fn guardrail_groups(plan: &Plan) -> (Vec<String>, Vec<(String, Group)>) {
     let sets = distinct(plan.conditions.iter().map(Condition::guardrails));
-    // What follows from the guardrails is no difference.
-    let word = |condition: &Condition, axis: &ConditionAxis| match axis.key {
-        "undeclared" | "truncation" | "contract" if (axis.follows)(&condition.values) => String::new(),
-        _ => (axis.word)(&condition.values),
-    };
+    // These differ with the guardrails, or with the server that a named condition stands for.
+    let is_of_guardrails =
+        |axis: &&ConditionAxis| ["undeclared", "domain_errors", "truncation", "contract"].contains(&axis.key);
     let has_format = |condition: &Condition| condition.guardrails().healing;
     let is_of_format = |axis: &&ConditionAxis| axis.key == "errors" || axis.needs == Some(Need::Healing);
     let any_has_format = plan.conditions.iter().any(has_format);
@@ -390,11 +391,18 @@ fn guardrail_groups(plan: &Plan) -> (Vec<String>, Vec<(String, Group)>) {
     for (index, condition) in plan.conditions.iter().enumerate() {
         let row = sets.iter().position(|set| *set == condition.guardrails()).unwrap_or(0);
         if has_format(condition) || !any_has_format {
-            Group::add(&mut groups, AXES.iter().map(|axis| word(condition, axis)).collect(), row, sets.len(), index);
+            let others = AXES.iter().filter(|axis| !is_of_guardrails(axis));
+            Group::add(
+                &mut groups,
+                others.map(|axis| (axis.word)(&condition.values)).collect(),
+                row,
+                sets.len(),
+                index,
+            );
         }
     }
     let title = |group: &Group| {
-        let first = group.first(plan).map(|(first, _)| Condition { name: None, ..first.clone() });
+        let first = group.first(plan).map(|(first, _)| first.unnamed());
         first.map_or(String::new(), |first| {
             first.label().strip_prefix(&format!("{} ", first.guardrails())).unwrap_or_default().to_owned()
         })
@@ -403,7 +411,8 @@ fn guardrail_groups(plan: &Plan) -> (Vec<String>, Vec<(String, Group)>) {
     for (_, group) in &mut titled {
         let Some((first, _)) = group.first(plan) else { continue };
         let others = |condition: &Condition| -> Vec<String> {
-            AXES.iter().filter(|axis| !is_of_format(axis)).map(|axis| word(condition, axis)).collect()
+            let others = AXES.iter().filter(|axis| !is_of_format(axis) && !is_of_guardrails(axis));
+            others.map(|axis| (axis.word)(&condition.values)).collect()
         };
         for (set, condition) in sets.iter().zip(&mut group.conditions).filter(|(set, _)| !set.healing) {
             let fits = |known: &Condition| known.guardrails() == *set && others(known) == others(first);

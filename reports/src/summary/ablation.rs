@@ -105,9 +105,14 @@ pub(super) fn conditions_by_guardrails(plan: &Plan, format: &ErrorFormat) -> [Op
     let unnamed = || plan.conditions.iter().filter(|condition| condition.is_plain());
     // Levels of content are compared elsewhere: these effects are those within the first one.
     let content = unnamed().find(|condition| condition.guardrails().healing).map(|condition| condition.values.content);
+    // So are other changes of contracts.
+    let contract = unnamed().map(|condition| &condition.values.contract).find(|contract| contract.shown);
     let fits = |condition: &Condition| {
-        *condition.format() == ErrorFormat::Bare
-            || (condition.format() == format && content.is_none_or(|content| condition.values.content == content))
+        let is_first =
+            contract.is_none_or(|first| !condition.values.contract.shown || condition.values.contract == *first);
+        is_first
+            && (*condition.format() == ErrorFormat::Bare
+                || (condition.format() == format && content.is_none_or(|content| condition.values.content == content)))
     };
     let mut at = [None; Guardrails::SETS];
     for (index, condition) in plan.conditions.iter().enumerate() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use healbench_protocol::{Claim, ErrorFormat, Guardrails, Measure, TemplateSource};
+use healbench_protocol::{AxisValues, Claim, ErrorFormat, Guardrails, Measure, TemplateSource};
 use healbench_record::{CallRecord, Condition, Outcome, Plan, Records, RunManifest};
 use healbench_reports::render::html::{
     ComparisonPage, EpisodeNeighbors, EpisodePage, EpisodesPage, ListedRun, RunPage, RunState, RunSummary,
@@ -118,11 +118,7 @@ fn transcript_containing(hostile: &str) -> Transcript {
         scenario: text(),
         description: text(),
         agent: text(),
-        condition: (&Condition {
-            name: Some(text()),
-            ..Condition::new(Guardrails::ALL, ErrorFormat::Template(template))
-        })
-            .into(),
+        condition: (&Condition::named(text(), AxisValues::of(Guardrails::ALL, ErrorFormat::Template(template)))).into(),
         trial: 0,
         prompt: text(),
         steps: vec![

@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::args::{CallArgs, CallOutput};
-use crate::conditions::{conditions_of, short_labels};
+use crate::conditions::{NamedFiles, conditions_of, short_labels, vary};
 use crate::error::{CliError, ExitStatus};
 use crate::load::{scenarios, tools};
 use crate::lockfiles::{TOOLS, add_lockfile};
@@ -25,7 +25,10 @@ use crate::terminal::{ResultWriter, Terminal};
 
 /// Answers one call from the arguments, or each line of standard input.
 pub(crate) fn call(args: &CallArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
-    let (conditions, lockfile) = conditions_of(&args.conditions, EnvironmentKind::Simulator)?;
+    let files = NamedFiles::default();
+    let conditions = conditions_of(&args.conditions, EnvironmentKind::Simulator, &files)?;
+    let conditions = vary(conditions, &args.conditions.vary, &files)?;
+    let lockfile = files.lockfile(&conditions)?;
     let (tools, world, awareness) = match (&args.scenario, &args.tools) {
         (Some(path), _) => {
             let mut scenario = load_single_scenario(path, terminal)?;

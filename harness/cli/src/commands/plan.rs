@@ -33,11 +33,7 @@ pub(crate) fn plan(args: &PlanArgs, terminal: &Terminal) -> Result<ExitStatus, C
         let _ = writeln!(out, "  {}", healbench_reports::render::plain_text(&scenario.id));
     }
     let _ = writeln!(out, "agents     {}", list(plan.agents.iter().map(agent_label).collect()));
-    let conditions = plan.conditions.iter().map(|condition| {
-        let contracts = condition.values.contract.label().filter(|_| condition.is_plain());
-        let title = condition.title();
-        plain_text(&std::iter::once(title).chain(contracts).collect::<Vec<_>>().join(" ")).into_owned()
-    });
+    let conditions = plan.conditions.iter().map(|condition| plain_text(&condition.title()).into_owned());
     let _ = writeln!(out, "conditions {}", list(conditions.collect()));
     let _ = writeln!(out, "trials     {}", plan.trials);
     let _ = writeln!(out, "seed       {}", plan.seed);

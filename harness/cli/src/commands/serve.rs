@@ -20,9 +20,9 @@ use healbench_scenarios::Scenario;
 use self::cases::Case;
 use super::call::load_single_scenario;
 use crate::args::ServeArgs;
-use crate::conditions::conditions_of;
+use crate::conditions::{NamedFiles, conditions_of, with_values};
 use crate::error::{CliError, ExitStatus};
-use crate::load::reject_parts_of_the_simulator;
+use crate::load::reject_values_of_the_simulator;
 use crate::lockfiles::add_lockfile;
 use crate::signals::{on_signal, status_of, supervise};
 use crate::terminal::Terminal;
@@ -89,24 +89,22 @@ fn serve_scenario(path: &Path, args: &ServeArgs, terminal: &Terminal) -> Result<
 /// Returns the plan of the only condition.
 fn plan(scenario: &mut Scenario, args: &ServeArgs) -> Result<Plan, CliError> {
     let kind = if scenario.server.is_some() { EnvironmentKind::Mcp } else { EnvironmentKind::Simulator };
-    let (mut conditions, lockfile) = conditions_of(&args.conditions, kind)?;
-    // Only with its other values.
-    if !args.conditions.vary.is_empty() && !args.conditions.condition.is_empty() && conditions.len() > 1 {
-        conditions.remove(0);
-    }
-    if let Some(lockfile) = &lockfile {
-        add_lockfile(&mut scenario.awareness, lockfile, &scenario.id)?;
-    }
+    let files = NamedFiles::default();
+    let mut conditions = conditions_of(&args.conditions, kind, &files)?;
+    let (Some(condition), true) = (conditions.pop(), conditions.is_empty()) else {
+        return Err(CliError::new("a server has one condition, and several are given")
+            .help("start one server for each condition"));
+    };
+    let conditions = vec![with_values(condition, &args.conditions.vary, &files)?];
     if conditions.iter().any(|condition| !condition.values.client.is_raw()) {
         return Err(CliError::new("a server has no client: the program that connects to it shows the responses")
             .help("choose a condition without a client"));
     }
-    if conditions.len() > 1 {
-        return Err(CliError::new("a server has one condition, and several are given")
-            .help("start one server for each condition"));
+    if let Some(lockfile) = &files.lockfile(&conditions)? {
+        add_lockfile(&mut scenario.awareness, lockfile, &scenario.id)?;
     }
     if kind == EnvironmentKind::Mcp {
-        reject_parts_of_the_simulator(&conditions)?;
+        reject_values_of_the_simulator(&conditions)?;
     }
     let axes = Axes { agents: Vec::new(), conditions, trials: 1, seed: Seed(args.conditions.seed) };
     Ok(build_plan(&axes, std::slice::from_ref(scenario)))

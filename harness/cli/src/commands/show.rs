@@ -1,11 +1,11 @@
-use healbench_protocol::{AxisError, ConditionEntry, ErrorFormat, Guardrails, Opening};
+use healbench_protocol::{AxisError, AxisValues, ConditionEntry, ErrorFormat, Guardrails, Opening};
 use healbench_record::{CellRef, Condition, Plan, RunDir};
 use healbench_reports::render::{self, TranscriptOptions, count, plain_text};
 
 use super::transcript::{transcripts, transcripts_under};
 use crate::args::ShowArgs;
 use crate::axis_values::parse_single_format;
-use crate::conditions::{NamedFiles, vary};
+use crate::conditions::{NamedFiles, with_values};
 use crate::error::{CliError, ErrorKind, ExitStatus};
 use crate::load::run_spec_of;
 use crate::terminal::Terminal;
@@ -43,7 +43,7 @@ struct EpisodeQuery {
 impl EpisodeQuery {
     /// Returns the episode's index if the plan has its condition.
     fn episode(&self, plan: &Plan) -> Option<u64> {
-        let condition = plan.conditions.iter().position(|known| *known == self.condition)?;
+        let condition = plan.find(&self.condition)?;
         Some(plan.episode(CellRef { condition, ..self.cell }))
     }
 }
@@ -54,21 +54,25 @@ fn requested_episodes(args: &ShowArgs, plan: &Plan) -> Result<Vec<EpisodeQuery>,
     let format = args.format.as_deref();
     let files = NamedFiles::default();
     let requested = |base: Option<&Condition>| {
-        let condition = match &args.condition {
-            Some(name) => condition_by_name(plan, name)?,
-            None => resolve_condition(plan, base, guardrails, format)?,
+        let varied = |condition: Condition| with_values(condition, &args.vary, &files);
+        // Without an episode, the first condition of the run that has the values.
+        let has_values =
+            |condition: &&Condition| varied((*condition).clone()).is_ok_and(|varied| varied == **condition);
+        let condition = match (&args.condition, base) {
+            (Some(name), _) => varied(condition_by_name(plan, name)?)?,
+            (None, Some(_)) => varied(resolve_condition(plan, base, guardrails, format)?)?,
+            (None, None) => {
+                let fits = |condition: &&Condition| fits(condition, guardrails, format) && has_values(condition);
+                match plan.conditions.iter().find(fits) {
+                    Some(condition) => condition.clone(),
+                    None => varied(resolve_condition(plan, base, guardrails, format)?)?,
+                }
+            }
         };
-        let varied = vary(vec![condition], &args.vary, &files)?;
-        if varied.iter().any(|varied| {
-            let lock = &varied.values.contract.lock;
-            lock.is_some() && plan.conditions.iter().all(|known| known.values.contract.lock != *lock)
-        }) {
-            return Err(CliError::new("no condition of the run has this lockfile").kind(ErrorKind::Invalid));
-        }
-        match varied.as_slice() {
-            [only] => Ok(only.clone()),
-            [named, other] if named.name.is_some() => Ok(other.clone()),
-            _ => Err(CliError::one_only("--vary", &args.vary.join("; "))),
+        let lock = &condition.values.contract.lock;
+        match lock.is_some() && plan.conditions.iter().all(|known| known.values.contract.lock != *lock) {
+            true => Err(CliError::new("no condition of the run has this lockfile").kind(ErrorKind::Invalid)),
+            false => Ok(condition),
         }
     };
     let by_number = |episode: &u64| {
@@ -134,16 +138,22 @@ fn condition_by_name(plan: &Plan, name: &str) -> Result<Condition, CliError> {
         known.dedup();
         CliError::from(AxisError { known, ..error })
     })?;
-    Ok(with_contracts_of(plan, Condition::of(entry)))
+    Ok(with_contracts_of(plan, None, Condition::of(entry)))
 }
 
-/// Returns the condition with the contracts and changes that the plan's conditions show.
-fn with_contracts_of(plan: &Plan, mut condition: Condition) -> Condition {
-    let shown = plan.conditions.iter().map(|known| &known.values.contract).find(|contract| contract.shown);
-    if let Some(shown) = shown.filter(|_| condition.values.contract.shown) {
-        condition.values.contract = shown.clone();
+/// Returns the condition with the contract changes that the base shows, or the first condition of the plan that shows any.
+fn with_contracts_of(plan: &Plan, base: Option<&Condition>, condition: Condition) -> Condition {
+    let mut shown = base.into_iter().chain(&plan.conditions).map(|known| &known.values.contract);
+    match shown.find(|contract| contract.shown).filter(|_| condition.values.contract.shown) {
+        Some(contract) => condition.with_values(AxisValues { contract: contract.clone(), ..condition.values.clone() }),
+        None => condition,
     }
-    condition
+}
+
+/// Returns true for a condition with these guardrails and this format, as far as they are given.
+fn fits(condition: &Condition, guardrails: Option<Guardrails>, format: Option<&str>) -> bool {
+    guardrails.is_none_or(|set| set == condition.guardrails())
+        && format.is_none_or(|format| condition.format().name() == format)
 }
 
 /// Returns the requested condition: the first match in the plan or, for a `base` episode, its condition with the
@@ -154,12 +164,8 @@ pub(super) fn resolve_condition(
     guardrails: Option<Guardrails>,
     format: Option<&str>,
 ) -> Result<Condition, CliError> {
-    let fits = |condition: &&Condition| {
-        guardrails.is_none_or(|set| set == condition.guardrails())
-            && format.is_none_or(|format| condition.format().name() == format)
-    };
     let known = base.map_or(plan.conditions.as_slice(), std::slice::from_ref);
-    if let Some(fitting) = known.iter().find(fits) {
+    if let Some(fitting) = known.iter().find(|condition| fits(condition, guardrails, format)) {
         return Ok(fitting.clone());
     }
     let healing = || plan.conditions.iter().filter(|condition| condition.guardrails().healing);
@@ -202,7 +208,7 @@ pub(super) fn resolve_condition(
     if let Some(base) = base.filter(|_| guardrails.healing) {
         condition.values.content = base.values.content;
     }
-    Ok(with_contracts_of(plan, condition))
+    Ok(with_contracts_of(plan, base, condition))
 }
 
 /// The name of the error format without `healing`.

@@ -115,7 +115,7 @@ pub(crate) fn transcripts_under(
         }
         let number = run_spec.plan.episode(*cell);
         let (recorded, _) = recorded.get(&number).ok_or_else(|| CliError::not_run(number))?;
-        let index = plan.conditions.iter().position(|known| known == condition).unwrap_or_default();
+        let index = plan.find(condition).unwrap_or_default();
         let episode = plan.episode(CellRef { condition: index, ..*cell });
         let (transcript, (row, _)) = replay(&mut replayer, run_spec, &plan, episode, None)?;
         match row.schedule_hash == recorded.schedule_hash {

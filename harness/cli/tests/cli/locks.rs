@@ -58,10 +58,12 @@ fn a_call_tells_what_changed_since_the_lockfile() {
     ));
     let count = |options: &[&str]| call(CREATE, options).matches("<delta ").count();
     assert_eq!(count(&["--vary", "contract=lock:contracts.lock"]), 1);
-    assert_eq!(count(&["--vary", "contract=lock:contracts.lock+all-severities"]), 2);
-    assert_eq!(count(&["--vary", "contract=lock:contracts.lock+all-severities+max-deltas:1"]), 1);
-    assert_eq!(count(&["--vary", "contract=lock:contracts.lock+max-deltas:0"]), 0);
-    assert_eq!(count(&["--vary", "contract=lock:contracts.lock", "--guardrails", "strict+healing"]), 0);
+    assert_eq!(count(&["--vary", "contract=all-severities+lock:contracts.lock"]), 2);
+    assert_eq!(count(&["--vary", "contract=all-severities+max-deltas:1+lock:contracts.lock"]), 1);
+    assert_eq!(count(&["--vary", "contract=max-deltas:0+lock:contracts.lock"]), 0);
+    let args = ["call", "--scenario", "mine.yaml", "billing", CREATE, "--guardrails", "strict+healing"];
+    let refused = sandbox.start(&[&args[..], &["--vary", "contract=lock:contracts.lock"]].concat());
+    assert!(refused.code == Some(2) && refused.err.contains("has no effect"), "{}", refused.err);
 
     let list = |required: &str| {
         format!(r#"[{{"name": "ping", "inputSchema": {{"properties": {{"to": {{}}}}, "required": [{required}]}}}}]"#)
@@ -112,9 +114,9 @@ fn a_run_with_a_lockfile_has_its_own_conditions_and_can_be_shown_again() {
     };
     run("plain", &[]);
     run("locked", &["--vary", "contract=lock:contracts.lock"]);
-    run("more", &["--vary", "contract=lock:contracts.lock+all-severities"]);
+    run("more", &["--vary", "contract=all-severities+lock:contracts.lock"]);
     let planned = sandbox
-        .ok(&["plan", "mine.yaml", "--guardrails", "none,all", "--vary", "contract=lock:contracts.lock+max-deltas:3"])
+        .ok(&["plan", "mine.yaml", "--guardrails", "none,all", "--vary", "contract=max-deltas:3+lock:contracts.lock"])
         .out;
     assert!(planned.contains("none/bare, all/fusion-xml lock:") && planned.contains(" max-deltas:3"), "{planned}");
 
@@ -148,6 +150,40 @@ fn a_run_with_a_lockfile_has_its_own_conditions_and_can_be_shown_again() {
     }
     sandbox.ok(&["merge", "1of2", "2of2", "--out", "merged"]);
     assert_eq!(shown("merged"), shown("locked"));
+}
+
+#[test]
+fn conditions_that_differ_in_their_contract_changes_are_two_cells() {
+    let sandbox = changed();
+    let args = ["run", "mine.yaml", "--trials", "2", "--agent", "scripted:typical", "--format", "fusion-text", "--out"];
+    sandbox.ok(&[&args[..], &["run", "--vary", "contract=on,all-severities+lock:contracts.lock"]].concat());
+    let rows = |args: &[&str]| -> serde_json::Value { serde_json::from_str(&sandbox.ok(args).out).unwrap() };
+    let report = rows(&["report", "run", "--json"]);
+    let names: Vec<&str> = report["agents"][0]["rows"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["condition"].as_str().unwrap())
+        .collect();
+    assert_eq!(names[..2], ["none bare", "all fusion-text"]);
+    assert!(names.len() == 3 && names[2].starts_with("all fusion-text lock:"), "{names:?}");
+    sandbox.ok(&["bless", "run", "--out", "base.toml"]);
+    let text = std::fs::read_to_string(sandbox.path("base.toml")).unwrap();
+    assert_eq!(text.matches("[[cells]]").count(), 3, "{text}");
+    sandbox.ok(&["gate", "base.toml", "run"]);
+    // What is compared has a cell in each row.
+    let by = |axis: &str| rows(&["compare", "run", "--by", axis, "--json"]);
+    let pairs = |matrix: &serde_json::Value| {
+        let columns = matrix["columns"].as_array().unwrap().iter();
+        columns.map(|column| column["cells"].as_array().unwrap().iter().filter(|cell| !cell.is_null()).count()).collect()
+    };
+    let (guardrails, contract): (Vec<usize>, Vec<usize>) = (pairs(&by("guardrails")), pairs(&by("contract")));
+    assert_eq!((guardrails, contract), (vec![2, 2], vec![1, 2]));
+    let nothing = sandbox.start(&["compare", "run", "--by", "undeclared"]);
+    assert_eq!(nothing.code, Some(2), "{}", nothing.err);
+    // An episode is shown as it was run.
+    let shown = sandbox.ok(&["show", "run", "--vary", "contract=all-severities+lock:contracts.lock", "--full"]).out;
+    assert!(shown.lines().next().unwrap().contains("all/fusion-text lock:"), "{shown}");
 }
 
 #[test]

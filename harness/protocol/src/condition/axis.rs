@@ -56,7 +56,7 @@ pub struct Axis {
     pub values: fn() -> Vec<(&'static str, &'static str)>,
     /// Other values as they are written; empty if there are none.
     pub others: &'static str,
-    /// Without what the axis has no effect, so that it keeps its default.
+    /// What the axis needs to have an effect.
     pub needs: Option<Need>,
     /// Returns the value as it is written on the command line, in labels and in documents.
     pub word: fn(&AxisValues) -> String,
@@ -90,7 +90,7 @@ impl Files<'static> {
     };
 }
 
-/// The reason why an axis cannot have a value.
+/// The error for a value that an axis does not have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AxisValueError {
     /// There is no such value.
@@ -199,7 +199,7 @@ pub static AXES: [Axis; 7] = [
         title: "contract changes",
         plural: "kinds of contract changes",
         summary: "The contract changes that validation failures show: the guardrail `contract`. Without it, only `on` has an effect. Values \
-                  are joined by `+`.",
+                  are joined by `+`, the lockfile last.",
         values: || CONTRACT.to_vec(),
         others: "lock:FILE",
         needs: None,
@@ -250,22 +250,33 @@ fn set_errors(values: &mut AxisValues, word: &str, files: &Files<'_>) -> Result<
 }
 
 fn set_contract(values: &mut AxisValues, word: &str, files: &Files<'_>) -> Result<(), AxisValueError> {
-    let mut changes = ContractChanges { shown: true, ..ContractChanges::default() };
-    for part in word.split('+') {
-        match (part, part.split_once(':')) {
-            ("off", _) if word == "off" => changes.shown = false,
-            ("on", _) => {}
-            ("all-severities", _) => changes.include_all_severities = Some(true),
-            ("severe-only", _) => changes.include_all_severities = Some(false),
-            (_, Some(("lock", file))) => changes.lock = Some((files.lock)(file).map_err(AxisValueError::File)?),
-            (_, Some(("max-deltas", most))) if most.parse::<u16>().is_ok() => {
-                changes.max_deltas_per_error = most.parse().ok();
+    let unknown = |part: &str| {
+        let known = CONTRACT.iter().map(|(name, _)| *name).chain(["lock:FILE"]);
+        AxisValueError::from(AxisError::new("contract changes", part, known))
+    };
+    let mut changes = ContractChanges { shown: word != "off", ..ContractChanges::default() };
+    // A path may have any character, so it stands last.
+    let (parts, lock) = match word.split_once("lock:") {
+        Some((parts, file)) if parts.is_empty() || parts.ends_with('+') => (parts.trim_end_matches('+'), Some(file)),
+        _ => (word, None),
+    };
+    for part in parts.split('+').filter(|part| !part.is_empty() && !["on", "off"].contains(&word)) {
+        let is_new = match (part, part.split_once(':')) {
+            ("all-severities" | "severe-only", _) => {
+                changes.include_all_severities.replace(part == "all-severities").is_none()
             }
-            _ => {
-                let known = CONTRACT.iter().map(|(name, _)| *name).chain(["lock:FILE"]);
-                return Err(AxisError::new("contract changes", part, known).into());
+            (_, Some(("max-deltas", most))) => {
+                let most: u16 = most.parse().map_err(|_| unknown(part))?;
+                changes.max_deltas_per_error.replace(most).is_none()
             }
+            _ => false,
+        };
+        if !is_new {
+            return Err(unknown(part));
         }
+    }
+    if let Some(file) = lock {
+        changes.lock = Some((files.lock)(file).map_err(AxisValueError::File)?);
     }
     // Without the guardrail nothing is shown, however it would be.
     if values.contract.shown || word == "on" {
@@ -275,25 +286,31 @@ fn set_contract(values: &mut AxisValues, word: &str, files: &Files<'_>) -> Resul
 }
 
 impl ContractChanges {
-    /// Returns `off`, `on`, or what differs from `on`, joined by `+`.
+    /// Returns `off`, `on`, or what differs from `on`, joined by `+`, with the lockfile last.
     fn word(&self) -> String {
-        match (self.shown, self.label()) {
+        let [lock, changes @ ..] = self.parts();
+        let parts: Vec<String> = changes.into_iter().chain([lock]).flatten().collect();
+        match (self.shown, parts.is_empty()) {
             (false, _) => "off".to_owned(),
-            (true, None) => "on".to_owned(),
-            (true, Some(label)) => label.replace(' ', "+"),
+            (true, true) => "on".to_owned(),
+            (true, false) => parts.join("+"),
         }
     }
 
-    /// Returns the lockfile and the changes shown, as in a label: `lock:0123456789ab all-severities max-deltas:3`; `None` for
-    /// those of the scenario.
-    pub fn label(&self) -> Option<String> {
+    /// Returns what differs from the changes of the scenario: the lockfile, the severities and the number.
+    fn parts(&self) -> [Option<String>; 3] {
         let lock = self.lock.as_ref().map(|sha256| format!("lock:{}", sha256.get(..12).unwrap_or(sha256)));
         let severities = self.include_all_severities.map(|all| match all {
             true => "all-severities".to_owned(),
             false => "severe-only".to_owned(),
         });
-        let most = self.max_deltas_per_error.map(|most| format!("max-deltas:{most}"));
-        let parts: Vec<String> = lock.into_iter().chain(severities).chain(most).collect();
+        [lock, severities, self.max_deltas_per_error.map(|most| format!("max-deltas:{most}"))]
+    }
+
+    /// Returns the lockfile and the changes shown, as in a label: `lock:0123456789ab all-severities max-deltas:3`; `None` for
+    /// those of the scenario.
+    pub fn label(&self) -> Option<String> {
+        let parts: Vec<String> = self.parts().into_iter().flatten().collect();
         (!parts.is_empty()).then(|| parts.join(" "))
     }
 }

@@ -15,9 +15,9 @@ use crate::{ErrorFormat, Guardrails};
 pub struct Condition {
     /// The name that the project or the user gave to some values; null if the values say all.
     pub name: Option<String>,
-    /// The axes that have another value than those that the name stands for, by key; empty without a name.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub varied: Vec<String>,
+    /// The values that the name stands for; null if they are the values, and without a name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    stands_for: Option<Box<AxisValues>>,
     /// The values.
     #[serde(flatten)]
     pub values: AxisValues,
@@ -29,7 +29,7 @@ pub type ConditionId = usize;
 impl Condition {
     /// Creates the unnamed condition of guardrails and an error format. Everything else follows or has its default.
     pub fn new(guardrails: Guardrails, format: ErrorFormat) -> Condition {
-        Condition { name: None, varied: Vec::new(), values: AxisValues::of(guardrails, format) }
+        Condition { name: None, stands_for: None, values: AxisValues::of(guardrails, format) }
     }
 
     /// Returns the unnamed conditions of all pairs. A set without `healing` has one, since no format has an effect.
@@ -48,12 +48,18 @@ impl Condition {
 
     /// Creates a condition with a name.
     pub fn named(name: impl Into<String>, values: AxisValues) -> Condition {
-        Condition { name: Some(name.into()), varied: Vec::new(), values }
+        Condition { name: Some(name.into()), stands_for: None, values }
     }
 
     /// Returns the condition of an entry of the registry.
     pub fn of(entry: &ConditionEntry) -> Condition {
         Condition::named(entry.name, entry.values.clone())
+    }
+
+    /// Returns the condition without its name.
+    #[must_use]
+    pub fn unnamed(&self) -> Condition {
+        Condition { name: None, stands_for: None, values: self.values.clone() }
     }
 
     /// Returns the guardrails that are on.
@@ -71,26 +77,21 @@ impl Condition {
     /// # Errors
     /// [`AxisValueError`] if there is no such value.
     pub fn with(&self, axis: &Axis, word: &str, files: &Files<'_>) -> Result<Condition, AxisValueError> {
-        let mut changed = self.clone();
-        (axis.set)(&mut changed.values, word, files)?;
-        if axis.needs == Some(Need::Healing) && !self.guardrails().healing {
-            return Ok(self.clone());
-        }
-        changed.note_varied(axis, self);
-        Ok(changed)
+        let mut values = self.values.clone();
+        (axis.set)(&mut values, word, files)?;
+        let has_effect = axis.needs != Some(Need::Healing) || self.guardrails().healing;
+        Ok(self.with_values(if has_effect { values } else { self.values.clone() }))
     }
 
-    /// Remembers that a named condition differs in an axis from what its name stands for.
-    fn note_varied(&mut self, axis: &Axis, before: &Condition) {
-        let is_known = self.varied.iter().any(|key| key == axis.key);
-        if self.name.is_some() && !is_known && (axis.word)(&self.values) != (axis.word)(&before.values) {
-            self.varied.push(axis.key.to_owned());
-        }
+    /// Returns the condition of the same name with other values.
+    pub fn with_values(&self, values: AxisValues) -> Condition {
+        let stands_for = self.name.is_some().then(|| self.stands_for().clone()).filter(|known| *known != values);
+        Condition { name: self.name.clone(), stands_for: stands_for.map(Box::new), values }
     }
 
-    /// Returns the axes in which two conditions have different values.
-    pub fn differs(&self, other: &Condition) -> Vec<&'static Axis> {
-        AXES.iter().filter(|axis| (axis.word)(&self.values) != (axis.word)(&other.values)).collect()
+    /// Returns the values that the name stands for; without a name, the values.
+    fn stands_for(&self) -> &AxisValues {
+        self.stands_for.as_deref().unwrap_or(&self.values)
     }
 
     /// Returns the text that identifies the condition in rows, reports and baselines: its name, or its guardrails and error format;
@@ -116,7 +117,7 @@ impl Condition {
     /// Returns the axes whose values the name, or the guardrails and the error format, do not say.
     fn said(&self) -> impl Iterator<Item = &'static Axis> {
         AXES.iter().filter(|axis| match self.name {
-            Some(_) => self.varied.iter().any(|key| key == axis.key),
+            Some(_) => (axis.word)(&self.values) != (axis.word)(self.stands_for()),
             None => !(axis.follows)(&self.values),
         })
     }
@@ -125,7 +126,7 @@ impl Condition {
     /// is called `FILE`.
     pub fn variations(&self) -> Vec<(&'static Axis, String)> {
         let word = |axis: &Axis| match (axis.key, &self.values.contract.lock) {
-            ("contract", Some(lock)) => (axis.word)(&self.values).replace(&lock[..lock.len().min(12)], "FILE"),
+            ("contract", Some(lock)) => (axis.word)(&self.values).replace(lock.get(..12).unwrap_or(lock), "FILE"),
             _ => (axis.word)(&self.values),
         };
         self.said().map(|axis| (axis, word(axis))).collect()
@@ -148,25 +149,27 @@ impl Condition {
         self.name.is_none() && AXES.iter().all(|axis| (axis.follows)(&self.values) || may_differ.contains(&axis.key))
     }
 
-    /// Returns the label unless the condition is [plain](Condition::is_plain).
+    /// Returns the label, unless guardrails, error format and level of content say all.
     pub fn own_name(&self) -> Option<String> {
-        (!self.is_plain()).then(|| self.label())
+        (!self.is_plain() || self.values.contract.label().is_some()).then(|| self.label())
     }
 
-    /// Returns the label; of a [plain](Condition::is_plain) condition only its guardrails, the error format unless `healing` is off,
-    /// and the level of content unless it is `native`.
+    /// Returns the label; if the condition has no [name of its own](Condition::own_name), only its guardrails, the error format unless
+    /// `healing` is off, and the level of content unless it is `native`.
     pub fn short_label(&self) -> String {
-        match (self.is_plain(), self.format()) {
-            (false, _) => self.label(),
-            (true, ErrorFormat::Bare) => self.guardrails().to_string(),
-            (true, format) => format!("{} {format}{}", self.guardrails(), self.content_suffix()),
+        match (self.own_name(), self.format()) {
+            (Some(name), _) => name,
+            (None, ErrorFormat::Bare) => self.guardrails().to_string(),
+            (None, format) => format!("{} {format}{}", self.guardrails(), self.content_suffix()),
         }
     }
 
-    /// Returns the label; of a [plain](Condition::is_plain) condition `all/fusion-xml next-step`, without its contracts.
+    /// Returns the label; of a [plain](Condition::is_plain) condition `all/fusion-xml next-step`, and the changes that errors show if they are
+    /// not those of the scenario.
     pub fn title(&self) -> String {
+        let contract = self.values.contract.label().map(|label| format!(" {label}")).unwrap_or_default();
         match self.is_plain() {
-            true => format!("{}/{}{}", self.guardrails(), self.format(), self.content_suffix()),
+            true => format!("{}/{}{}{contract}", self.guardrails(), self.format(), self.content_suffix()),
             false => self.label(),
         }
     }
@@ -181,16 +184,16 @@ impl Condition {
 
     /// Returns true if this is the condition of that name, with any client.
     pub fn is_named(&self, name: &str) -> bool {
-        self.name.as_deref() == Some(name) && self.varied.iter().all(|key| key == "client")
+        self.name.as_deref() == Some(name) && self.said().all(|axis| axis.key == "client")
     }
 
-    /// Returns the parts that the guardrails and the error format leave open, as text: `strip message native`, and the client
-    /// unless it is `raw`.
+    /// Returns the values that the guardrails and the error format leave open, as text: `strip message native`, then the client
+    /// unless it is `raw`, and the changes that errors show if they are not those of the scenario.
     pub fn other_parts(&self) -> String {
-        let AxisValues { undeclared, domain_errors, content, client, .. } = &self.values;
-        let client = (!client.is_raw()).then(|| client.name());
-        let parts = [undeclared.name(), domain_errors.name(), content.name()];
-        parts.into_iter().chain(client).collect::<Vec<_>>().join(" ")
+        let AxisValues { undeclared, domain_errors, content, client, contract, .. } = &self.values;
+        let client = (!client.is_raw()).then(|| client.name().to_owned());
+        let parts = [undeclared.name(), domain_errors.name(), content.name()].map(str::to_owned);
+        parts.into_iter().chain(client).chain(contract.label()).collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -224,11 +227,15 @@ mod tests {
         assert_eq!(shown.own_name().as_deref(), Some("all fusion-xml next-step codex-0.169.0"));
         assert_eq!(shown.label_without(&["client"]), advised.label());
         assert_eq!(shown.other_parts(), "reject everything next-step codex-0.169.0");
-        let locked = with(&all, "contract", "lock:contracts.lock+all-severities+max-deltas:3");
+        let locked = with(&all, "contract", "all-severities+max-deltas:3+lock:contracts.lock");
         assert_eq!(
-            (locked.label().as_str(), locked.own_name()),
-            ("all fusion-xml lock:0123 all-severities max-deltas:3", None)
+            (locked.label(), locked.title()),
+            (
+                "all fusion-xml lock:0123 all-severities max-deltas:3".to_owned(),
+                "all/fusion-xml lock:0123 all-severities max-deltas:3".to_owned()
+            )
         );
+        assert_eq!((locked.own_name(), locked.short_label()), (Some(locked.label()), locked.label()));
     }
 
     #[test]
@@ -254,10 +261,17 @@ mod tests {
         for (key, word, label) in labels {
             let varied = with(&fusion, key, word);
             assert_eq!(varied.label(), label);
-            let differs: Vec<&str> = varied.differs(&fusion).iter().map(|axis| axis.key).collect();
-            assert_eq!(differs, [key]);
+            let variations: Vec<&str> = varied.variations().into_iter().map(|(axis, _)| axis.key).collect();
+            assert_eq!(variations, [key]);
+            // Back at the values of its name, it is the same condition.
+            let back = (axis(key).unwrap().word)(&fusion.values);
+            assert_eq!(with(&varied, key, &back), fusion);
         }
         assert_eq!(with(&fusion, "client", "raw"), fusion);
+        // The order in which values are set does not matter.
+        let bare = with(&fusion, "errors", "bare");
+        assert_eq!(with(&with(&fusion, "content", "placebo"), "errors", "bare"), bare);
+        assert_eq!(with(&bare, "content", "placebo"), bare);
     }
 
     #[test]

@@ -107,7 +107,7 @@ impl Names {
         let healing: Vec<&Condition> =
             plan.conditions.iter().filter(|condition| condition.guardrails().healing).collect();
         let is_same = |of: &dyn Fn(&Condition) -> String| healing.windows(2).all(|two| of(two[0]) == of(two[1]));
-        let has_names = plan.conditions.iter().any(|condition| !condition.is_plain());
+        let has_names = plan.conditions.iter().any(|condition| condition.own_name().is_some());
         let same_guardrails = is_same(&|condition| condition.guardrails().to_string());
         let same_format = is_same(&|condition| condition.format().to_string());
         let same_parts = is_same(&Condition::other_parts);

@@ -189,7 +189,7 @@ fn under_other_condition(
     let guardrails: Option<Guardrails> = guardrails.as_deref().map(str::parse).transpose()?;
     let base = &run_spec.plan.conditions[cell.condition];
     let condition = show::resolve_condition(&run_spec.plan, Some(base), guardrails, format.as_deref())?;
-    let known = run_spec.plan.conditions.iter().position(|known| *known == condition);
+    let known = run_spec.plan.find(&condition);
     let mut transcripts = match known {
         Some(condition) => transcripts(run, run_spec, &[run_spec.plan.episode(CellRef { condition, ..cell })])?,
         None => transcripts_under(run, run_spec, &[(cell, condition)])?,
