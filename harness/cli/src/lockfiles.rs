@@ -48,7 +48,7 @@ pub(crate) fn lock_scenarios_of_run(
     if fingerprint(text.as_bytes()) != *sha256 {
         return Err(CliError::new("the lockfile in the run directory is not the one of the run"));
     }
-    add_to_all(scenarios, &read_lockfile(&path)?);
+    add_to_all(scenarios, &parse_lockfile(&path, &text)?);
     Ok(Some(text))
 }
 
@@ -73,7 +73,11 @@ fn no_contracts(path: &Path, subject: &str, lockfile: &Lockfile) -> CliError {
 pub(crate) fn read_lockfile(path: &Path) -> Result<Lockfile, CliError> {
     let text = healbench_protocol::read_text_file(path, healbench_protocol::MAX_LIST_BYTES)
         .map_err(|source| lockfile_error(path, &source))?;
-    Lockfile::parse(&text).map_err(|source| {
+    parse_lockfile(path, &text)
+}
+
+fn parse_lockfile(path: &Path, text: &str) -> Result<Lockfile, CliError> {
+    Lockfile::parse(text).map_err(|source| {
         CliError::new(format_args!("lockfile `{}`: {source}", path.display()))
             .help("remove it, and write it again with `healbench contract lock`")
     })

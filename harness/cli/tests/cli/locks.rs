@@ -159,12 +159,8 @@ fn conditions_that_differ_in_their_contract_changes_are_two_cells() {
     sandbox.ok(&[&args[..], &["run", "--vary", "contract=on,all-severities+lock:contracts.lock"]].concat());
     let rows = |args: &[&str]| -> serde_json::Value { serde_json::from_str(&sandbox.ok(args).out).unwrap() };
     let report = rows(&["report", "run", "--json"]);
-    let names: Vec<&str> = report["agents"][0]["rows"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|row| row["condition"].as_str().unwrap())
-        .collect();
+    let names: Vec<&str> =
+        report["agents"][0]["rows"].as_array().unwrap().iter().map(|row| row["condition"].as_str().unwrap()).collect();
     assert_eq!(names[..2], ["none bare", "all fusion-text"]);
     assert!(names.len() == 3 && names[2].starts_with("all fusion-text lock:"), "{names:?}");
     sandbox.ok(&["bless", "run", "--out", "base.toml"]);
@@ -175,7 +171,9 @@ fn conditions_that_differ_in_their_contract_changes_are_two_cells() {
     let by = |axis: &str| rows(&["compare", "run", "--by", axis, "--json"]);
     let pairs = |matrix: &serde_json::Value| {
         let columns = matrix["columns"].as_array().unwrap().iter();
-        columns.map(|column| column["cells"].as_array().unwrap().iter().filter(|cell| !cell.is_null()).count()).collect()
+        columns
+            .map(|column| column["cells"].as_array().unwrap().iter().filter(|cell| !cell.is_null()).count())
+            .collect()
     };
     let (guardrails, contract): (Vec<usize>, Vec<usize>) = (pairs(&by("guardrails")), pairs(&by("contract")));
     assert_eq!((guardrails, contract), (vec![2, 2], vec![1, 2]));

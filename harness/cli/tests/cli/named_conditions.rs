@@ -1,7 +1,7 @@
 //! Runs under named conditions.
 
 use healbench_protocol::{
-    AxisValues, CLIENTS, CONDITIONS, CONTENTS, ConditionEntry, DOMAIN_ERRORS, NamedEntry, UNDECLARED,
+    AXES, Axis, AxisValues, CLIENTS, CONDITIONS, CONTENTS, ConditionEntry, DOMAIN_ERRORS, NamedEntry, UNDECLARED,
 };
 use serde_json::Value;
 
@@ -309,10 +309,12 @@ fn the_reference_has_the_entries_of_the_registries() {
         format!("| `{}` | {undeclared} | {guardrails} | {format} | {domain_errors} | {content} |\n", entry.name)
     };
     let summary = |entry: &ConditionEntry| format!("- `{}`: {}\n", entry.name, entry.summary);
+    let axis = |axis: &Axis| format!("| `{}` | {} |\n", axis.key, axis.summary);
     let page = include_str!("../../../../docs/conditions.md");
     for expected in [
         CONDITIONS.iter().map(condition).collect::<String>(),
         CONDITIONS.iter().map(summary).collect(),
+        AXES.iter().map(axis).collect(),
         table_lines("undeclared", &UNDECLARED),
         table_lines("domain_errors", &DOMAIN_ERRORS),
         table_lines("content", &CONTENTS),

@@ -170,7 +170,7 @@ mod tests {
         let manifest: RunManifest = serde_json::from_value(serde_json::json!({
             "format_version": healbench_record::FORMAT_VERSION, "healbench": "", "revision": null, "command": "",
             "started": "", "tokenizer": "", "status": "complete", "episodes_done": 0,
-            "plan": {"seed": 1, "trials": 1, "environment": {"kind": "simulator", "server": null}, "agents": [], "conditions": [], "scenarios": []},
+            "plan": {"seed": 1, "trials": 1, "order": "product", "environment": {"kind": "simulator", "server": null}, "agents": [], "conditions": [], "scenarios": []},
         }))
         .unwrap();
         let run = RunDir::at(folder.path());
