@@ -217,7 +217,7 @@ fn a_plan_with_one_condition_has_no_headline() {
 #[test]
 fn what_servers_send_today_is_on_the_left() {
     let mut plan = plan(2);
-    plan.conditions = CONDITIONS.iter().rev().map(|entry| Condition::of(entry)).collect();
+    plan.conditions = CONDITIONS.iter().rev().map(Condition::of).collect();
     let records = records(&plan);
     let report = report(&plan, &records).unwrap();
     let headline = report.headline.unwrap();

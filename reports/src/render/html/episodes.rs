@@ -93,7 +93,7 @@ fn form(input: &EpisodesPage<'_>) -> Markup {
     let outcomes = Outcome::ALL.iter().map(|outcome| (outcome.name(), outcome.name()));
     let outcomes = [("", "all"), (FAILURE, "every failure")].into_iter().chain(outcomes);
     let agents = plan.agents.iter().map(|agent| agent.title());
-    let conditions = plan.conditions.iter().map(|condition| condition_label(condition));
+    let conditions = plan.conditions.iter().map(condition_label);
     html! {
         form.tools action=(episodes_address(name)) method="get" role="search" {
             label { "Scenario" input type="search" name="scenario" value=(visible(&filter.scenario)) placeholder="part of the id"; }
