@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use healbench_protocol::{Agent, AgentError, Origin, ToolResponse, Turn};
+use healbench_core::{Agent, AgentError, Origin, ToolResponse, Turn};
 
 /// Returns recorded turns in order.
 pub struct ReplayAgent {

@@ -4,8 +4,8 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use healbench_benches::{engine, engine_writing, invalid_call, valid_call, world};
+use healbench_core::ErrorFormat;
 use healbench_engine::validate;
-use healbench_protocol::ErrorFormat;
 use serde_json::json;
 
 fn calls(criterion: &mut Criterion) {

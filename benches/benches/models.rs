@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use healbench_agents::llm::{
     Connections, Endpoint, LlmAgentFactory, Model, ModelBackend, Network, PriceTable, parse_model_tables, resolve_model,
 };
-use healbench_protocol::{Agent, AgentKind, Condition, EpisodeStart, ErrorFormat, Guardrails, Opening, Script, Seed};
+use healbench_core::{Agent, AgentKind, Condition, EpisodeStart, ErrorFormat, Guardrails, Opening, Script, Seed};
 use healbench_runner::{Axes, Job, RunEvent, WorkerPool, build_plan, execute};
 use healbench_scenarios::load_suite;
 

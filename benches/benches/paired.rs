@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use healbench_benches::pairs::pairs;
 use healbench_benches::rounds::{Pair, ROUNDS, measure, paired_run};
-use healbench_record::{MIN_ROUNDS, PairRounds};
+use healbench_store::{MIN_ROUNDS, PairRounds};
 
 #[derive(Default)]
 struct Args {

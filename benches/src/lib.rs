@@ -9,12 +9,12 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use healbench_core::{ErrorFormat, Guardrails, ToolCall};
 use healbench_engine::contract::{
     Block, BlockStyle, ContractDiff, Enhance, Enhancer, SelfHealingConfig, ToolContract, diff_contracts, tool_enhancer,
 };
 use healbench_engine::definition::{Action, Handler, Tool, WorldDef};
 use healbench_engine::{Engine, World, WorldBase};
-use healbench_protocol::{ErrorFormat, Guardrails, ToolCall};
 use serde_json::{Value, json};
 
 /// A validation error in the format `fusion-xml`.

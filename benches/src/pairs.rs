@@ -3,10 +3,10 @@
 
 use std::hint::black_box;
 
+use healbench_core::{ErrorFormat, ToolCall};
 use healbench_engine::Engine;
 use healbench_engine::contract::{Enhance, Identity};
-use healbench_protocol::{ErrorFormat, ToolCall};
-use healbench_record::PairRole;
+use healbench_store::PairRole;
 
 use crate::reference_workload::{input, reference_workload_1};
 use crate::rounds::{Pair, Variant, Workload};

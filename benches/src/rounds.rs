@@ -4,7 +4,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use healbench_record::{PairRole, PairRounds, PairedRun, ROUNDS_VERSION};
+use healbench_store::{PairRole, PairRounds, PairedRun, ROUNDS_VERSION};
 
 /// A workload, which runs the given number of times.
 pub type Workload = Box<dyn FnMut(u32)>;

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::path::PathBuf;
 
-use healbench_protocol::fingerprint;
+use healbench_core::fingerprint;
 use polars::prelude::AnyValue;
 use polars_io::SerReader as _;
 use polars_io::parquet::read::ParquetReader;

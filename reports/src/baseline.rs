@@ -7,8 +7,8 @@ mod text;
 
 use std::collections::BTreeMap;
 
-use healbench_protocol::{AgentId, AgentKind, ErrorFormat, Guardrails};
-use healbench_record::RunTimes;
+use healbench_core::{AgentId, AgentKind, ErrorFormat, Guardrails};
+use healbench_store::RunTimes;
 
 use crate::metric::Metric;
 use crate::report_error::ReportError;
@@ -32,7 +32,7 @@ pub struct Baseline {
     /// The environment: `simulator`, or `mcp` and the name of the server.
     pub environment: String,
     /// The lockfile that contracts were compared with and the changes shown, as in
-    /// [`Plan::contracts_label`](healbench_record::Plan::contracts_label); `None` for those of the scenarios.
+    /// [`Plan::contracts_label`](healbench_core::Plan::contracts_label); `None` for those of the scenarios.
     pub contracts: Option<String>,
     /// Date and fingerprint of the price table; `None` in a run without models.
     pub prices: Option<String>,
@@ -176,7 +176,7 @@ fn short_hash(sha256: &str) -> String {
 /// Returns the fingerprint of a custom template, or an empty text for a built-in format.
 fn template_hash(format: &ErrorFormat) -> String {
     match format {
-        ErrorFormat::Template(template) => short_hash(&healbench_protocol::fingerprint(template.text.as_bytes())),
+        ErrorFormat::Template(template) => short_hash(&healbench_core::fingerprint(template.text.as_bytes())),
         _ => String::new(),
     }
 }

@@ -7,8 +7,8 @@ mod interaction;
 mod matrix;
 mod pairs;
 
-use healbench_protocol::{AgentKind, AxisError};
-use healbench_record::{Outcome, RunDir, RunManifest};
+use healbench_core::{AgentKind, AxisError, Outcome};
+use healbench_store::{RunDir, RunManifest};
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -5,7 +5,8 @@
 
 use std::collections::HashSet;
 
-use healbench_record::{CellRef, Outcome, Plan, RunDir};
+use healbench_core::{CellRef, Outcome, Plan};
+use healbench_store::RunDir;
 use serde::{Deserialize, Serialize};
 
 use crate::columns::{

@@ -1,7 +1,8 @@
 //! Reads the episodes of a run with their cells, checked against its plan. Reports, comparisons and baselines are
 //! computed from them.
 
-use healbench_record::{CellRef, EpisodeRecord, Plan, RunDir};
+use healbench_core::{CellRef, EpisodeRecord, Plan};
+use healbench_store::RunDir;
 use polars::prelude::{DataFrame, PolarsError};
 
 use crate::columns::{AGENT, CONDITION, EPISODE, EPISODE_COLUMNS, FORMAT, GUARDRAILS, SCENARIO, TRIAL};

@@ -10,8 +10,7 @@ mod write;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use healbench_protocol::AgentSpec;
-use healbench_record::Plan;
+use healbench_core::{AgentSpec, Plan};
 use polars::prelude::PolarsError;
 
 pub(crate) use read::{RowRange, read_frame, row_ranges};

@@ -10,7 +10,7 @@ mod stochastic;
 
 use std::collections::BTreeMap;
 
-use healbench_protocol::{AgentId, Guardrails};
+use healbench_core::{AgentId, Guardrails};
 use serde::{Serialize, Serializer};
 
 use crate::baseline::{Baseline, BaselineError, BlessError, CellName, CellScenario};

@@ -4,8 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use healbench_protocol::AxisError;
-use healbench_record::{EpisodeRecord, Outcome};
+use healbench_core::{AxisError, EpisodeRecord, Outcome};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};

@@ -1,6 +1,6 @@
 //! Rates, and the confidence of intervals.
 
-use healbench_protocol::ErrorFormat;
+use healbench_core::ErrorFormat;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 

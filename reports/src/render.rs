@@ -27,7 +27,7 @@ mod warnings;
 pub use comparison::{ComparisonOptions, comparison};
 pub use comparison_markdown::{comparison_markdown, matrix_markdown};
 pub use csv::csv;
-pub use healbench_protocol::plain_text;
+pub use healbench_text::plain_text;
 pub use inspect::{inspect_log, inspect_sample};
 pub use json::json;
 pub use labels::{Detail, TerminalOptions};

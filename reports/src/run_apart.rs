@@ -1,6 +1,6 @@
 //! Whether runs of live models took place one after the other.
 
-use healbench_record::RunTimes;
+use healbench_store::RunTimes;
 
 /// Returns a sentence if the runs did not overlap: then a provider that changed in between changed the difference too. `None` also
 /// if a time is unknown.

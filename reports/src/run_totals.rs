@@ -1,6 +1,7 @@
 //! Sums over the episodes of a run, for the history of a suite.
 
-use healbench_record::{Outcome, RunDir};
+use healbench_core::Outcome;
+use healbench_store::RunDir;
 
 use crate::columns::{BILLED_INPUT_TOKENS, BILLED_OUTPUT_TOKENS, COST_USD, ColumnType, F64, OUTCOME, Text, U64, read};
 use crate::episodes::BATCH_ROWS;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use healbench_record::Plan;
+use healbench_core::Plan;
 use serde::Serialize;
 
 use crate::comparison::{Axis, ComparisonError, Side, matrix};

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use healbench_protocol::{AgentKind, Guardrails, Opening, ToolsMode};
-use healbench_record::{Outcome, RunStatus};
+use healbench_core::{AgentKind, Guardrails, Opening, Outcome, ToolsMode};
+use healbench_store::RunStatus;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
@@ -112,7 +112,7 @@ enum_schemas! {
     ToolsModeSchema, "ToolsMode": ToolsMode::ALL;
 }
 
-/// The JSON form of a [`Claim`](healbench_protocol::Claim), whose crate does not depend on schemars.
+/// The JSON form of a [`Claim`](healbench_core::Claim), whose crate does not depend on schemars.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "it is there for its form")]
 #[schemars(rename = "Claim")]

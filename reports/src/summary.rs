@@ -14,8 +14,8 @@ mod positions;
 mod selection;
 mod sums;
 
-use healbench_protocol::{AgentId, AgentKind, ErrorClass, ErrorFormat, Guardrails, Opening, Seed, ToolsMode};
-use healbench_record::RunStatus;
+use healbench_core::{AgentId, AgentKind, ErrorClass, ErrorFormat, Guardrails, Opening, Seed, ToolsMode};
+use healbench_store::RunStatus;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -4,7 +4,7 @@
 
 mod difference;
 
-use healbench_record::{CallRecord, Outcome};
+use healbench_core::{CallRecord, Outcome};
 use serde::Serialize;
 use serde_json::Value;
 

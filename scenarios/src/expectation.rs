@@ -1,7 +1,7 @@
 use std::fmt;
 
+use healbench_core::{Object, ToolCall};
 use healbench_engine::{DisplayMatching, StateCheck, contains_all};
-use healbench_protocol::{Object, ToolCall};
 
 use crate::server::ServerCheck;
 

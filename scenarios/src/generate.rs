@@ -1,7 +1,7 @@
 //! Tables with generated rows.
 
+use healbench_core::{Draws, Object};
 use healbench_engine::definition::TableDef;
-use healbench_protocol::{Draws, Object};
 use serde_json::{Value, json};
 
 /// A table of a scenario before its rows are generated.

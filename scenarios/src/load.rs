@@ -69,7 +69,7 @@ pub(crate) fn without_bom(text: &str) -> &str {
 /// file.
 pub fn load_file(path: &Path) -> Result<Scenario, LoadError> {
     let label = path.display().to_string();
-    let bytes = healbench_protocol::read_file(path, healbench_protocol::MAX_WRITTEN_BYTES)
+    let bytes = healbench_files::read_file(path, healbench_files::MAX_WRITTEN_BYTES)
         .map_err(|source| LoadError::Unreadable { path: label.clone(), source })?;
     load_bytes(&label, &bytes)
 }

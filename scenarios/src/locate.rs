@@ -10,7 +10,7 @@ use std::ops::Range;
 pub(crate) use position::child;
 use position::{DuplicateKey, DuplicateKeys, EntrySpan, byte_offset, floor_char, within};
 
-use healbench_protocol::Object;
+use healbench_core::Object;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_saphyr::options::DuplicateKeyPolicy;

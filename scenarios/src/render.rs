@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
-use healbench_protocol::is_unprintable;
+use healbench_text::is_unprintable;
 
 use crate::Diagnostic;
 

@@ -1,10 +1,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use healbench_core::{Claim, DrawKey, Seed, ToolSpec, fingerprint};
 use healbench_engine::contract::ContractAwareness;
 use healbench_engine::definition::{FaultDef, Tool, WorldDef};
 use healbench_engine::{Simulator, StateCheck, WorldBase};
-use healbench_protocol::{Claim, DrawKey, Seed, ToolSpec, fingerprint};
 
 use crate::expectation::{EpisodeState, Expectation};
 use crate::generate::TablePlan;

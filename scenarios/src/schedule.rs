@@ -1,8 +1,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use healbench_core::{DrawKey, Draws, Object, Script, Seed, Step, ToolCall, canonical_json, fingerprint};
 use healbench_engine::definition::WorldDef;
-use healbench_protocol::{DrawKey, Draws, Object, Script, Seed, Step, ToolCall, canonical_json, fingerprint};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use healbench_protocol::Object;
+use healbench_core::Object;
 use serde_json::Value;
 
 /// The path that agents see instead of an episode's folder, which has another path in every episode. The texts of scenario

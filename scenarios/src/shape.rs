@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use healbench_protocol::nearest_name;
+use healbench_text::nearest_name;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{JsonType, ValidationError, Validator};
 use serde_json::Value;

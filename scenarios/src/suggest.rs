@@ -1,6 +1,6 @@
 //! "Did you mean" suggestions for unknown names.
 
-use healbench_protocol::nearest_name;
+use healbench_text::nearest_name;
 
 /// The most names listed in a message: a longer list does not help the reader.
 const MAX_LISTED: usize = 12;

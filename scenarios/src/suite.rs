@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 
-use healbench_protocol::nearest_name;
+use healbench_text::nearest_name;
 use include_dir::Dir;
 
 use crate::built_in::{SUITES, built_in_suites};

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
+use healbench_core::{ProgramReport, SERVER_NAME, ToolSpec, Turn};
 use healbench_mcp::{Message, RpcError, to_line};
-use healbench_protocol::{ProgramReport, SERVER_NAME, ToolSpec, Turn};
 use serde_json::{Value, json};
 
 use super::agent::add_usage;

@@ -9,13 +9,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use healbench_core::{
+    Agent, AgentError, CallResult, EpisodeStart, Origin, ProgramReport, SERVER_NAME, ToolCall, ToolResponse, Turn,
+    Usage, tool_definitions,
+};
 use healbench_mcp::{
     Line, MAX_LINE, McpError, Process, ServerCommand, Supervisor, ToolServer, Variables, check_program, read_line,
 };
-use healbench_protocol::{
-    Agent, AgentError, CallResult, EpisodeStart, Origin, ProgramReport, SERVER_NAME, ToolCall, ToolResponse, Turn,
-    Usage, keep_variable, secrets, tool_definitions,
-};
+use healbench_text::{keep_variable, secrets};
 use serde_json::Value;
 
 use super::acp::{Conversation, Reaction};

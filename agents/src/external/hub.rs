@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use healbench_core::CallResult;
 use healbench_mcp::{Incoming, IncomingCall, Line, ToolServer, call_outcome, read_line};
-use healbench_protocol::CallResult;
 
 use super::agent::Event;
 

@@ -5,8 +5,9 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use healbench_config::{ConfigError, Document, Table, Value, is_name, printable};
-use healbench_protocol::{AgentKind, AgentSpec, Opening, looks_like_secret};
+use healbench_core::{AgentKind, AgentSpec, Opening};
+use healbench_files::{ConfigError, Document, Table, Value, is_name, printable};
+use healbench_text::looks_like_secret;
 use serde::{Deserialize, Serialize};
 
 use super::home;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use healbench_protocol::{
+use healbench_core::{
     Agent, AgentError, EpisodeStart, NewRequest, Origin, ReceivedAnswer, RequestId, RequestLog, RequestLogError,
     ToolCall, ToolResponse, ToolsMode, Turn, TurnCost, Usage, functions,
 };
@@ -87,13 +87,13 @@ impl LlmAgentFactory {
 
 /// Returns the text that a model receives with every request in addition to the conversation, as [`Agent::preamble`]
 /// does.
-pub fn preamble_of(model: &Model, tool_specs: &[healbench_protocol::ToolSpec]) -> String {
+pub fn preamble_of(model: &Model, tool_specs: &[healbench_core::ToolSpec]) -> String {
     let (system, native) = system_and_functions(model, functions(tool_specs));
     preamble(&system, &native)
 }
 
 /// Returns [`preamble_of`] a model without settings: the default system text, and tools in the API's own field.
-pub fn default_preamble(tool_specs: &[healbench_protocol::ToolSpec]) -> String {
+pub fn default_preamble(tool_specs: &[healbench_core::ToolSpec]) -> String {
     preamble(DEFAULT_SYSTEM_TEXT, &functions(tool_specs))
 }
 

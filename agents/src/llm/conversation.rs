@@ -1,6 +1,6 @@
 //! The conversation format that requests of all APIs are built from and responses are parsed into.
 
-use healbench_protocol::{Function, NumberTexts, Usage};
+use healbench_core::{Function, NumberTexts, Usage};
 use serde_json::Value;
 
 /// The content of a request, independent of the API.

@@ -21,7 +21,7 @@ pub use agent::{LlmAgent, LlmAgentFactory, ModelBackend, default_preamble, pream
 pub use api::{Api, ApiRequest, UnreadableResponse};
 pub use conversation::{Arguments, AssistantMessage, CallResult, Conversation, FinishReason, Message, Reply, SentCall};
 pub use endpoint::{Endpoint, EndpointError, EndpointResponse, HOST_VARIABLE, Network, SetupError};
-pub use healbench_protocol::Function;
+pub use healbench_core::Function;
 pub use limiter::{ConcurrencyLimiter, EpisodePermit};
 pub use model::{Connections, Limits, Model, Price, Sampling};
 pub use preflight::{Preflight, PreflightError};

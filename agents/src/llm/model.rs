@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use healbench_protocol::{AgentKind, AgentSpec, Object, Opening, ToolsMode};
+use healbench_core::{AgentKind, AgentSpec, Object, Opening, ToolsMode};
 use serde::{Deserialize, Serialize};
 
 use super::Api;

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use healbench_protocol::secrets;
+use healbench_text::secrets;
 use reqwest::Url;
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! Token prices: a dated table with its sources.
 
-use healbench_config::{ConfigError, Document, Table, Value};
-use healbench_protocol::{Usage, fingerprint};
+use healbench_core::{Usage, fingerprint};
+use healbench_files::{ConfigError, Document, Table, Value};
 
 use super::settings::read_price;
 use super::{Api, Price};

@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use healbench_protocol::{Agent, AgentError, Draws, EpisodeStart, Script, Step, ToolCall, ToolResponse, Turn};
+use healbench_core::{Agent, AgentError, Draws, EpisodeStart, Script, Step, ToolCall, ToolResponse, Turn};
 use serde_json::Value;
 
 use self::wrong_repair::MeantCall;

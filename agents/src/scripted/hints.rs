@@ -19,7 +19,7 @@ mod shape;
 mod tokens;
 mod vocabulary;
 
-use healbench_protocol::Object;
+use healbench_core::Object;
 use serde_json::Value;
 
 pub use shape::ShapeField;

@@ -1,6 +1,6 @@
 //! Lookups: calls that are not in the script and find values that a step needs.
 
-use healbench_protocol::{Object, ToolCall};
+use healbench_core::{Object, ToolCall};
 use serde_json::Value;
 
 use super::ScriptedStart;

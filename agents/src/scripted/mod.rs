@@ -12,7 +12,7 @@ mod repair;
 mod wrong_values;
 
 pub use agent::ScriptedAgent;
-use healbench_protocol::{DrawKey, Script, ToolSpec};
+use healbench_core::{DrawKey, Script, ToolSpec};
 pub use profile::{Profile, ProfileError, Uptake, shipped_profile, shipped_profiles};
 
 /// The data that a scripted agent works with.

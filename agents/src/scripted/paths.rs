@@ -1,6 +1,6 @@
 //! Dotted paths into arguments: `role`, `address.city`, `lines.0.qty`.
 
-use healbench_protocol::Object;
+use healbench_core::Object;
 use serde_json::Value;
 
 /// Returns the value at `path`. Field names that contain dots are found too.

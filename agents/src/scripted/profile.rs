@@ -1,7 +1,7 @@
 //! Profiles: the probabilities and limits that define a scripted agent.
 
-use healbench_config::{ConfigError, Document, Table};
-use healbench_protocol::{AgentKind, AgentSpec};
+use healbench_core::{AgentKind, AgentSpec};
+use healbench_files::{ConfigError, Document, Table};
 use serde::{Deserialize, Serialize};
 
 /// The settings of a scripted agent. Probabilities lie in `[0, 1]`.

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use healbench_protocol::{RecordQuery, json_type};
+use healbench_core::{RecordQuery, json_type};
 use regex::Regex;
 use serde_json::Value;
 

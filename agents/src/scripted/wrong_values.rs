@@ -1,6 +1,6 @@
 //! Values that a reader may confuse with the right one.
 
-use healbench_protocol::json_type;
+use healbench_core::json_type;
 use serde_json::Value;
 
 use super::hints::Hint;

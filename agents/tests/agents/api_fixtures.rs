@@ -6,7 +6,7 @@ use healbench_agents::llm::{
     Api, Arguments, AssistantMessage, CallResult, Connections, Conversation, Function, Limits, Message, Model, Reply,
     Sampling, SentCall,
 };
-use healbench_protocol::ToolsMode;
+use healbench_core::ToolsMode;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! Runs an agent with responses defined by a test.
 
 use healbench_agents::scripted::{Profile, ScriptedAgent, shipped_profile};
-use healbench_protocol::{
+use healbench_core::{
     ActionSpec, Agent, DrawKey, EpisodeStart, RecordQuery, Script, Seed, Step, ToolCall, ToolResponse, ToolSpec, Turn,
 };
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! The Anthropic messages API: built requests and parsed responses.
 
 use healbench_agents::llm::{Api, Arguments, AssistantMessage, Conversation, FinishReason, Message, Reply, SentCall};
-use healbench_protocol::Usage;
+use healbench_core::Usage;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -259,7 +259,7 @@ fn a_model_that_thinks_takes_no_seeded_opening() {
     assert!(model.supports_seeded_opening());
     model.extra_body.insert("thinking".to_owned(), json!({"type": "enabled", "budget_tokens": 1024}));
     assert!(!model.supports_seeded_opening());
-    model.tools = healbench_protocol::ToolsMode::Prompt;
+    model.tools = healbench_core::ToolsMode::Prompt;
     assert!(model.supports_seeded_opening());
 }
 

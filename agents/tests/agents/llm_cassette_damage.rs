@@ -3,7 +3,7 @@
 use std::fs;
 
 use healbench_agents::llm::cassette::{Cassette, CassetteError};
-use healbench_protocol::{checked_members, line_with_checksum};
+use healbench_files::{checked_members, line_with_checksum};
 use tempfile::tempdir;
 
 use crate::llm_cassette::*;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use healbench_agents::llm::{
     Api, Connections, Endpoint, EndpointError, EndpointResponse, Limits, Model, Network, Sampling, SetupError,
 };
-use healbench_protocol::{Object, ToolsMode};
+use healbench_core::{Object, ToolsMode};
 use serde_json::json;
 
 use crate::hostile_server::*;

@@ -1,7 +1,7 @@
 //! The Gemini `generateContent` API: built requests and parsed responses.
 
 use healbench_agents::llm::{Api, Arguments, AssistantMessage, Conversation, FinishReason, Message, Reply, SentCall};
-use healbench_protocol::Usage;
+use healbench_core::Usage;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

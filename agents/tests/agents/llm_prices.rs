@@ -1,7 +1,7 @@
 //! Prices: the included table, names with dates, the cost of requests, and invalid tables.
 
 use healbench_agents::llm::{Api, Price, PriceTable};
-use healbench_protocol::{Usage, fingerprint};
+use healbench_core::{Usage, fingerprint};
 use proptest::prelude::*;
 
 const ONE: &str = r#"date = 2026-01-02

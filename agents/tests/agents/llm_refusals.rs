@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use healbench_agents::llm::{LlmAgentFactory, ModelBackend};
-use healbench_protocol::{Agent, DrawKey, EpisodeStart, Seed, Turn};
+use healbench_core::{Agent, DrawKey, EpisodeStart, Seed, Turn};
 use serde_json::{Value, json};
 
 use crate::hostile_server::{HostileServer, json};

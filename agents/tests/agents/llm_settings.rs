@@ -8,7 +8,7 @@ use healbench_agents::llm::{
     Api, Connections, DEFAULT_SYSTEM_TEXT, Limits, Model, ModelTable, Price, PriceTable, Sampling, parse_model_tables,
     resolve_model,
 };
-use healbench_protocol::{AgentKind, Object, Opening, ToolsMode};
+use healbench_core::{AgentKind, Object, Opening, ToolsMode};
 use serde_json::json;
 
 const FULL: &str = r#"

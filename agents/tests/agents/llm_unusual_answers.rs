@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use healbench_agents::llm::{Api, LlmAgentFactory, Model, ModelBackend};
-use healbench_protocol::{Agent, AgentError, DrawKey, EpisodeStart, Seed, ToolCall, ToolResponse, ToolsMode, Turn};
+use healbench_core::{Agent, AgentError, DrawKey, EpisodeStart, Seed, ToolCall, ToolResponse, ToolsMode, Turn};
 use serde_json::{Value, json};
 
 use crate::hostile_server::{HostileServer, json};

@@ -1,7 +1,7 @@
 //! Tests that calls are repaired by what an error says, and only by that.
 
 use healbench_agents::scripted::Profile;
-use healbench_protocol::{Step, Turn};
+use healbench_core::{Step, Turn};
 use serde_json::{Value, json};
 
 use crate::episode::*;
@@ -130,7 +130,7 @@ fn run_repair(profile: &Profile, draft: &Value, text: &str) -> Vec<Turn> {
 }
 
 fn canonical(value: &Value) -> String {
-    healbench_protocol::canonical_json(value)
+    healbench_core::canonical_json(value)
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::hint::black_box;
 
 use allocation_counter::{AllocationInfo, measure};
 use healbench_benches::{ERROR, engine, invalid_call, unchanged_engine, valid_call, world};
+use healbench_core::{ErrorFormat, ToolCall};
 use healbench_engine::Engine;
-use healbench_protocol::{ErrorFormat, ToolCall};
 
 use crate::variants::{EnhancerVariant, Parts, Work};
 use crate::{Proof, refuted};

@@ -8,11 +8,11 @@ use std::hint::black_box;
 use healbench_benches::{
     Direct, ERROR, identity, invalid_call, unchanged_engine, unchanged_engine_with, valid_call, world,
 };
+use healbench_core::{ErrorFormat, ToolCall};
 use healbench_engine::contract::{
     Block, BlockStyle, ContractDiff, Delta, Enhance, Enhancer, Identity, SelfHealingConfig, Severity, tool_enhancer,
 };
 use healbench_engine::{Engine, GuardedReply, World};
-use healbench_protocol::{ErrorFormat, ToolCall};
 
 /// The treatment of the text of a failed call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

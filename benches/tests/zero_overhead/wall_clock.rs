@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use healbench_benches::pairs::{CONTROL, INVALID, VALID, control, invalid, valid};
 use healbench_benches::rounds::{Pair, ROUNDS, measure};
-use healbench_record::PairRounds;
+use healbench_store::PairRounds;
 use libtest_mimic::{Failed, Trial};
 
 use crate::{Proof, optimized, refuted, unproven};

@@ -6,9 +6,9 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use healbench_agents::scripted::hints::Hint;
+use healbench_core::{ToolCall, ToolSpec};
 use healbench_engine::check_schema;
 use healbench_mcp::{McpError, McpSession, ToolDefinition};
-use healbench_protocol::{ToolCall, ToolSpec};
 use healbench_scenarios::load_tools_str;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -298,7 +298,7 @@ impl Auditor<'_> {
         }
         let hash = first.filter(|_| state == BaseState::Accepted).map(|answer| answer.hash.clone());
         let wrong: Vec<Draft> = calls.map_or_else(Vec::new, |calls| {
-            let draft = |object: &healbench_protocol::Object| {
+            let draft = |object: &healbench_core::Object| {
                 let wrong = Value::Object(object.clone());
                 Draft {
                     kind: ProbeKind::Declared,

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use healbench_protocol::{Object, compared_part, plain_text};
+use healbench_core::Object;
+use healbench_text::{compared_part, plain_text};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

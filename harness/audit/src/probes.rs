@@ -1,7 +1,7 @@
 //! The calls that are wrong in one respect, made from a base call and the tool's schema.
 
+use healbench_core::Object;
 use healbench_engine::{accepts, valid_example};
-use healbench_protocol::Object;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -2,10 +2,10 @@
 
 use healbench_agents::scripted::hints::{Hint, Vocabulary, extract_with_arguments};
 use healbench_agents::scripted::{Profile, ScriptedAgent, shipped_profile};
-use healbench_engine::accepts;
-use healbench_protocol::{
+use healbench_core::{
     Agent as _, DrawKey, EpisodeStart, Script, Seed, Step, ToolCall, ToolResponse, ToolSpec, Turn, same_json,
 };
+use healbench_engine::accepts;
 use serde_json::Value;
 
 use crate::answer::Answer;

@@ -8,7 +8,7 @@ pub use junit::junit;
 pub use markdown::markdown;
 pub use terminal::terminal;
 
-use healbench_protocol::plain_text;
+use healbench_text::plain_text;
 
 use crate::findings::FINDINGS;
 use crate::report::{AuditReport, Base, BaseState, Finding, Template, ToolAudit};

@@ -62,7 +62,7 @@ impl AuditReport {
         let value: Value = serde_json::from_str(text).map_err(|error| ReportError::Invalid(error.to_string()))?;
         match value["format"].as_str() {
             Some(FORMAT) => serde_json::from_value(value).map_err(|error| ReportError::Invalid(error.to_string())),
-            Some(other) => Err(ReportError::OtherFormat(healbench_protocol::plain_text(other).into_owned())),
+            Some(other) => Err(ReportError::OtherFormat(healbench_text::plain_text(other).into_owned())),
             None => Err(ReportError::Invalid("it has no `format`".to_owned())),
         }
     }

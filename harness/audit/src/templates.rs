@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use healbench_engine::{Engine, Faults, ForeignSettings};
-use healbench_protocol::{
+use healbench_core::{
     CallResult, Deadline, EnvironmentError, ErrorFormat, Guardrails, Reply, ReplyOutcome, Session, ToolCall, ToolSpec,
 };
+use healbench_engine::{Engine, Faults, ForeignSettings};
 use healbench_runner::count_tokens;
 use serde_json::Value;
 
@@ -191,7 +191,7 @@ fn in_formats(spec: &ToolSpec, arguments: &Value, text: &str) -> Vec<FormatText>
     let settings = ForeignSettings { max_tokens: OVERSIZE_TOKENS, count_tokens };
     let call = ToolCall::new(&spec.name, arguments.clone());
     let mut session = Known(CallResult {
-        content: vec![healbench_protocol::ContentBlock::Text(text.to_owned())],
+        content: vec![healbench_core::ContentBlock::Text(text.to_owned())],
         is_error: true,
         ..CallResult::default()
     });

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use healbench_record::Shards;
+use healbench_core::Shards;
 use healbench_reports::Axis;
 use healbench_runner::Budget;
 

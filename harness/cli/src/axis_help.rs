@@ -1,6 +1,6 @@
 //! Help texts that name the entries of the protocol's tables.
 
-use healbench_protocol::{AXES, Axis, CONDITIONS, ErrorFormat, GUARDRAILS};
+use healbench_core::{AXES, Axis, CONDITIONS, ErrorFormat, GUARDRAILS};
 
 /// Returns the help of an option that takes sets of guardrails.
 pub(crate) fn guardrails_help(subject: &str, end: &str) -> String {

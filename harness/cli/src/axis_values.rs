@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use healbench_core::{ErrorFormat, Guardrails, TemplateSource};
 use healbench_engine::check_template;
-use healbench_protocol::{ErrorFormat, Guardrails, TemplateSource};
 
 use crate::error::CliError;
 
@@ -25,7 +25,7 @@ pub(crate) fn parse_guardrails(values: &[String]) -> Result<Vec<Guardrails>, Cli
     Ok(sets)
 }
 
-fn with_sweeps(mut error: healbench_protocol::AxisError) -> CliError {
+fn with_sweeps(mut error: healbench_core::AxisError) -> CliError {
     error.known.extend(["full", "one-out", "one-in"].map(str::to_owned));
     error.into()
 }
@@ -61,7 +61,7 @@ fn parse_format(value: &str) -> Result<ErrorFormat, CliError> {
 
 /// Reads the template of an error format.
 pub(crate) fn read_template(file: &str) -> Result<TemplateSource, CliError> {
-    let text = healbench_protocol::read_text_file(Path::new(file), healbench_protocol::MAX_WRITTEN_BYTES)
+    let text = healbench_files::read_text_file(Path::new(file), healbench_files::MAX_WRITTEN_BYTES)
         .map_err(|source| CliError::read(Path::new(file), &source))?;
     let source = TemplateSource { file: file.to_owned(), text };
     check_template(&source)?;
@@ -76,7 +76,7 @@ pub(crate) fn parse_single_format(value: &str) -> Result<ErrorFormat, CliError> 
     }
 }
 
-fn with_templates(mut error: healbench_protocol::AxisError) -> CliError {
+fn with_templates(mut error: healbench_core::AxisError) -> CliError {
     error.known.extend([ALL_FORMATS, "template:FILE"].map(str::to_owned));
     error.into()
 }

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use healbench_config::{ConfigError, Document, Table, Value, hint};
-use healbench_protocol::{
+use healbench_core::{
     AXES, Axis, AxisValueError, AxisValues, CONDITIONS, Condition, ConditionEntry, EnvironmentKind, ErrorFormat, Files,
     Guardrails, axis, fingerprint,
 };
+use healbench_files::{ConfigError, Document, Table, Value, hint};
 use healbench_reports::render::plain_text;
 
 use crate::args::ConditionArgs;
@@ -52,7 +52,7 @@ pub(crate) fn named_conditions(
     let mut known: Vec<(String, AxisValues)> =
         CONDITIONS.iter().map(|entry| (entry.name.to_owned(), entry.values.clone())).collect();
     if let Some(file) = file {
-        let text = healbench_protocol::read_text_file(file, healbench_protocol::MAX_WRITTEN_BYTES)
+        let text = healbench_files::read_text_file(file, healbench_files::MAX_WRITTEN_BYTES)
             .map_err(|source| CliError::read(file, &source))?;
         known.extend(read_conditions(&Document::parse(&file.display().to_string(), &text)?, file, files)?);
     }

@@ -9,18 +9,19 @@ use healbench_agents::llm::ModelRefError;
 use healbench_agents::llm::cassette::CassetteError;
 use healbench_agents::scripted::ProfileError;
 use healbench_audit::AuditError;
-use healbench_config::ConfigError;
+use healbench_core::AxisError;
 use healbench_engine::{CompileError, TemplateError};
+use healbench_files::ConfigError;
 use healbench_mcp::McpError;
-use healbench_protocol::{AxisError, nearest_name};
 use healbench_proxy::ProxyError;
-use healbench_record::{JournalError, MergeError, RoundsError, RunDirError};
 use healbench_reports::gate::GateError;
 use healbench_reports::render::html::ChartError;
 use healbench_reports::render::shell_quote;
 use healbench_reports::{BaselineError, BlessError, ComparisonError, FrameError, ReportError};
 use healbench_runner::{RunError, ScenarioSetupError};
 use healbench_scenarios::LoadError;
+use healbench_store::{JournalError, MergeError, RoundsError, RunDirError};
+use healbench_text::nearest_name;
 
 /// The program's exit codes; documented in the manual page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,8 +8,9 @@ use std::sync::atomic::AtomicBool;
 
 use healbench_agents::llm::{Model, preamble_of};
 use healbench_agents::scripted::shipped_profile;
-use healbench_protocol::{Agent, EnvironmentKind, EpisodeStart, Opening, Script, Usage};
-use healbench_record::{CallRecord, EpisodeRecord, Outcome, Plan, Records};
+use healbench_core::{
+    Agent, CallRecord, EnvironmentKind, EpisodeRecord, EpisodeStart, Opening, Outcome, Plan, Records, Script, Usage,
+};
 use healbench_runner::{Job, RunEvent, TokenCounter, WorkerPool, execute};
 use healbench_scenarios::Scenario;
 

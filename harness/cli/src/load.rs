@@ -7,16 +7,16 @@ use healbench_agents::ReplayAgent;
 use healbench_agents::external::Program;
 use healbench_agents::llm::{Model, preamble_of};
 use healbench_agents::scripted::{Profile, ProfileError, ScriptedAgent, shipped_profile, shipped_profiles};
-use healbench_protocol::{
-    Agent, AgentKind, AgentSpec, Content, EnvironmentKind, EpisodeStart, Opening, PROGRAM_PREFIX, RequestLog, Script,
-    Seed, Undeclared,
+use healbench_core::{
+    Agent, AgentKind, AgentSpec, Condition, Content, EnvironmentKind, EpisodeStart, Opening, PROGRAM_PREFIX, Plan,
+    PlannedEnvironment, RecordedTurns, RequestLog, Script, Seed, Undeclared,
 };
-use healbench_record::{Condition, Environment, MAX_CELLS, Plan, RecordedTurns, RunDir};
 use healbench_reports::render::{count, plain_text, pluralize};
 use healbench_runner::{Axes, build_plan};
 use healbench_scenarios::{
     LoadError, Scenario, Source, Syntax, ToolList, load_stored, load_suite, load_tools, render_diagnostics,
 };
+use healbench_store::{MAX_CELLS, RunDir};
 
 use crate::args::AxisArgs;
 use crate::axis_values::{parse_formats, parse_guardrails, reject_duplicates};
@@ -225,10 +225,10 @@ pub(crate) fn build_run_spec(args: &AxisArgs, replayed: bool, terminal: &Termina
 }
 
 /// Returns the environment of all scenarios.
-fn environment_of(scenarios: &[Scenario]) -> Result<Environment, CliError> {
+fn environment_of(scenarios: &[Scenario]) -> Result<PlannedEnvironment, CliError> {
     let mut names: Vec<&str> = scenarios.iter().filter_map(|scenario| Some(scenario.server.as_ref()?.name())).collect();
     if names.is_empty() {
-        return Ok(Environment::default());
+        return Ok(PlannedEnvironment::default());
     }
     if let Some(simulated) = scenarios.iter().find(|scenario| scenario.server.is_none()) {
         return Err(CliError::new(format_args!(
@@ -240,7 +240,7 @@ fn environment_of(scenarios: &[Scenario]) -> Result<Environment, CliError> {
     }
     names.sort_unstable();
     names.dedup();
-    Ok(Environment { kind: EnvironmentKind::Mcp, server: Some(names.join(", ")) })
+    Ok(PlannedEnvironment { kind: EnvironmentKind::Mcp, server: Some(names.join(", ")) })
 }
 
 /// Refuses conditions with values that decide what the simulator says, since a server has its own texts.
@@ -297,7 +297,7 @@ fn load_profile(profile_name: &str) -> Result<(AgentSpec, AgentConfig), CliError
         Ok(profile) => profile,
         Err(ProfileError::Unknown { .. }) if profile_name.ends_with(".toml") => {
             let path = Path::new(profile_name);
-            let text = healbench_protocol::read_text_file(path, healbench_protocol::MAX_WRITTEN_BYTES)
+            let text = healbench_files::read_text_file(path, healbench_files::MAX_WRITTEN_BYTES)
                 .map_err(|source| CliError::read(path, &source))?;
             Profile::from_toml(profile_name, &text)?
         }

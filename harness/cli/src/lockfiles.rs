@@ -3,10 +3,10 @@
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use healbench_core::{Plan, fingerprint};
 use healbench_engine::contract::{ContractAwareness, Lockfile};
-use healbench_protocol::fingerprint;
-use healbench_record::{Plan, RunDir};
 use healbench_scenarios::Scenario;
+use healbench_store::RunDir;
 
 use crate::error::CliError;
 
@@ -43,7 +43,7 @@ pub(crate) fn lock_scenarios_of_run(
         return Ok(None);
     };
     let path = run.lockfile_path();
-    let text = healbench_protocol::read_text_file(&path, healbench_protocol::MAX_LIST_BYTES)
+    let text = healbench_files::read_text_file(&path, healbench_files::MAX_LIST_BYTES)
         .map_err(|source| CliError::read(&path, &source))?;
     if fingerprint(text.as_bytes()) != *sha256 {
         return Err(CliError::new("the lockfile in the run directory is not the one of the run"));
@@ -71,7 +71,7 @@ fn no_contracts(path: &Path, subject: &str, lockfile: &Lockfile) -> CliError {
 
 /// Reads a lockfile.
 pub(crate) fn read_lockfile(path: &Path) -> Result<Lockfile, CliError> {
-    let text = healbench_protocol::read_text_file(path, healbench_protocol::MAX_LIST_BYTES)
+    let text = healbench_files::read_text_file(path, healbench_files::MAX_LIST_BYTES)
         .map_err(|source| lockfile_error(path, &source))?;
     parse_lockfile(path, &text)
 }

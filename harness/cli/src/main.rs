@@ -30,8 +30,8 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args as _, CommandFactory as _, FromArgMatches as _};
-use healbench_protocol::secrets;
 use healbench_reports::render::shell_quote;
+use healbench_text::secrets;
 
 use crate::args::{Arguments, AxisArgs, Command, PlanArgs, RunArgs};
 use crate::error::{CliError, ExitStatus};

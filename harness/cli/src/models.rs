@@ -11,12 +11,12 @@ use healbench_agents::llm::{
     Endpoint, HOST_VARIABLE, LlmAgentFactory, Model, ModelBackend, ModelTable, Network, Preflight, PreflightError,
     PriceTable, SetupError, parse_model_tables, resolve_model,
 };
-use healbench_config::hint;
+use healbench_core::{AgentKind, AgentSpec, EnvironmentKind, Opening, Shards, fingerprint};
+use healbench_files::hint;
 use healbench_mcp::Supervisor;
-use healbench_protocol::{AgentKind, AgentSpec, EnvironmentKind, Opening, fingerprint};
-use healbench_record::{CassetteMode, PriceSource, Shards};
 use healbench_reports::render::plain_text;
 use healbench_runner::{Budget, WorkerPool};
+use healbench_store::{CassetteMode, PriceSource};
 
 use crate::args::AxisArgs;
 use crate::clock::timestamp;
@@ -77,7 +77,7 @@ impl ModelCatalog {
 }
 
 fn read_text(path: &Path) -> std::io::Result<String> {
-    healbench_protocol::read_text_file(path, healbench_protocol::MAX_WRITTEN_BYTES)
+    healbench_files::read_text_file(path, healbench_files::MAX_WRITTEN_BYTES)
 }
 
 fn read_config(path: &Path) -> Result<String, CliError> {

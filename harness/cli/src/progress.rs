@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use healbench_record::{EpisodeResult, RunDir};
 use healbench_reports::render::progress as format_progress;
+use healbench_store::{EpisodeResult, RunDir};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::clock::since_1970;

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory as _};
 use healbench_agents::scripted::shipped_profiles;
-use healbench_config::{ConfigError, Document, Table, Value, printable, quote};
-use healbench_protocol::{Opening, looks_like_secret};
+use healbench_core::Opening;
+use healbench_files::{ConfigError, Document, Table, Value, printable, quote};
 use healbench_scenarios::built_in_suites;
+use healbench_text::looks_like_secret;
 
 use crate::args::Arguments;
 use crate::axis_values::{parse_formats, parse_guardrails};
@@ -99,7 +100,7 @@ pub(crate) fn resolve(matches: ArgMatches, args: Vec<OsString>) -> Result<Resolv
     let Some(file) = given.get_one::<PathBuf>("config").cloned().or_else(nearest_config) else {
         return Ok(ResolvedArgs { matches, positions });
     };
-    let text = healbench_protocol::read_text_file(&file, healbench_protocol::MAX_WRITTEN_BYTES)
+    let text = healbench_files::read_text_file(&file, healbench_files::MAX_WRITTEN_BYTES)
         .map_err(|source| CliError::read(&file, &source))?;
     let file_name = file.display().to_string();
     let document = Document::parse(&file_name, &text)?;

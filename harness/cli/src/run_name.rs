@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
-use healbench_record::{RunDir, RunStatus};
+use healbench_store::{RunDir, RunStatus};
 
 /// The folder in which `healbench run` creates runs.
 pub(crate) const RUNS: &str = "runs";

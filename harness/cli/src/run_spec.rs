@@ -1,8 +1,9 @@
 use healbench_agents::external::Program;
 use healbench_agents::llm::Model;
 use healbench_agents::scripted::Profile;
-use healbench_record::{Plan, PriceSource};
+use healbench_core::Plan;
 use healbench_scenarios::Scenario;
+use healbench_store::PriceSource;
 
 /// A plan with everything needed to run it.
 pub(crate) struct RunSpec {

@@ -5,10 +5,11 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use healbench_record::{Episodes, Plan, RunDir, RunManifest, Shards};
+use healbench_core::{Episodes, Plan, Shards};
 use healbench_reports::FrameWriter;
 use healbench_reports::render::{count, duration};
 use healbench_runner::{Job, RunEvent, WorkerPool, execute};
+use healbench_store::{RunDir, RunManifest};
 
 use crate::args::{ShardCount, TimeLimit};
 use crate::commands::run::new_manifest;
@@ -89,7 +90,7 @@ fn count_for(plan: &Plan, limit: Duration, seconds_of: &dyn Fn(u64) -> f64) -> R
     let fits = |count: u32| seconds_of(largest_shard(plan, count)) <= limit.as_secs_f64() * SHARE_OF_TIME;
     // Whole trials of a scenario are not divided.
     let most = plan.scenarios.len() as u64 * u64::from(plan.trials);
-    let most = u32::try_from(most).unwrap_or(u32::MAX).clamp(1, healbench_record::MAX_SHARDS);
+    let most = u32::try_from(most).unwrap_or(u32::MAX).clamp(1, healbench_core::MAX_SHARDS);
     if !fits(most) {
         let smallest = duration(seconds_of(largest_shard(plan, most)));
         return Err(CliError::new(format_args!("the smallest shards, {most} of them, take {smallest} each"))
@@ -157,7 +158,7 @@ fn run_pilot(run_spec: &RunSpec) -> Result<Pilot, CliError> {
         return Err(CliError::new("the speed of models and servers is not known before they run")
             .help("run some episodes, as with `--shard 1/100`, and name that run with `--pilot`"));
     }
-    let parts = plan.len().div_ceil(MEASURED).clamp(1, healbench_record::MAX_SHARDS.into()) as u32;
+    let parts = plan.len().div_ceil(MEASURED).clamp(1, healbench_core::MAX_SHARDS.into()) as u32;
     let mut manifest = RunManifest { shards: Shards::new(vec![1], parts), ..manifest };
     let folder = tempfile::tempdir().map_err(|source| CliError::write(Path::new("TMPDIR"), &source))?;
     let new = RunDir::create(&folder.path().join("pilot"), &mut manifest, &[], None)?;

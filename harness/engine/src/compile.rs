@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use healbench_protocol::{ActionSpec, Guardrails, ToolSpec};
+use healbench_core::{ActionSpec, Guardrails, ToolSpec};
 
 use crate::contract::{
     BlockStyle, ContractAwareness, Enhancer, ToolContract, diff_contracts, removed_tool, tool_enhancer,

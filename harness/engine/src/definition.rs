@@ -6,8 +6,8 @@ mod entitlement;
 use std::collections::BTreeSet;
 
 pub use entitlement::Entitlement;
-use healbench_protocol::{ActionSpec, Object, ToolSpec};
-pub use healbench_protocol::{Code, Severity, ToolFailure};
+use healbench_core::{ActionSpec, Object, ToolSpec};
+pub use healbench_core::{Code, Severity, ToolFailure};
 use serde_json::{Value, json};
 
 /// A tool as the server defines it. The fields from `tags` on do not affect calls; they are part of the tool's

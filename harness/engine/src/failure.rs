@@ -1,7 +1,7 @@
 //! The structured reason why a call did not succeed. It is data, never a Rust `Err`, and independent of the error
 //! format.
 
-use healbench_protocol::{DomainErrors, ErrorClass};
+use healbench_core::{DomainErrors, ErrorClass};
 use serde_json::Value;
 
 use crate::definition::ToolFailure;

@@ -1,6 +1,6 @@
 //! The guardrails in front of a server: what becomes of its own results, whose texts are opaque.
 
-use healbench_protocol::{CallResult, ErrorClass, ToolFailure};
+use healbench_core::{CallResult, ErrorClass, ToolFailure};
 use serde_json::Value;
 
 /// Settings for results of servers.

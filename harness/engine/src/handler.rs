@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use healbench_protocol::{Object, ReplyOutcome, same_json};
+use healbench_core::{Object, ReplyOutcome, same_json};
 use serde_json::Value;
 
 use crate::definition::{Action, Code, Filter, Handler, Relation, Rule, Tool, ToolFailure};

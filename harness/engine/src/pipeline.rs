@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use healbench_protocol::{
+use healbench_core::{
     CallResult, Content, Deadline, DomainErrors, EnvironmentError, ErrorFormat, Guardrails, Object, ReplyOutcome,
     Session, ToolCall, ToolResponse, ToolSpec, Undeclared,
 };

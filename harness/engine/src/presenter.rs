@@ -1,6 +1,6 @@
 //! Presentation of lists: truncation to the presenter's limit, with a notice that explains how to narrow the list.
 
-use healbench_protocol::Object;
+use healbench_core::Object;
 use serde_json::Value;
 
 use crate::definition::{Action, Code, Handler, Presenter, ToolFailure};

@@ -1,6 +1,6 @@
 //! The reply of the guardrails to one call.
 
-use healbench_protocol::{CallResult, ContentBlock, ToolResponse};
+use healbench_core::{CallResult, ContentBlock, ToolResponse};
 use serde_json::Value;
 
 use crate::failure::Failure;

@@ -12,8 +12,8 @@ mod undeclared;
 
 use std::sync::Arc;
 
-use healbench_protocol::Object;
-pub(crate) use healbench_protocol::json_type;
+use healbench_core::Object;
+pub(crate) use healbench_core::json_type;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 

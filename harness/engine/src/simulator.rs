@@ -3,7 +3,7 @@
 use std::borrow::BorrowMut;
 use std::sync::Arc;
 
-use healbench_protocol::{
+use healbench_core::{
     Capabilities, Deadline, Environment, EnvironmentError, EnvironmentKind, Reply, ReplyOutcome, Session, ToolCall,
     ToolSpec,
 };

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use healbench_protocol::{Object, same_json};
+use healbench_core::{Object, same_json};
 
 use crate::definition::{TableDef, WorldDef};
 use crate::world::Tables;

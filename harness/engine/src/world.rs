@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use healbench_protocol::Object;
+use healbench_core::Object;
 use serde_json::Value;
 
 use crate::definition::{FaultDef, TableDef, WorldDef};

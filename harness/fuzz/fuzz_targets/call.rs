@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use healbench_engine::{Engine, World, WorldBase};
-use healbench_protocol::{ErrorFormat, Guardrails, Seed, ToolCall};
+use healbench_core::{ErrorFormat, Guardrails, Seed, ToolCall};
 use healbench_scenarios::{Scenario, load_suite};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;

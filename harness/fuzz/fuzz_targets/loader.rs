@@ -1,6 +1,6 @@
 #![no_main]
 
-use healbench_protocol::Seed;
+use healbench_core::Seed;
 use healbench_scenarios::{Syntax, load_str};
 use libfuzzer_sys::fuzz_target;
 

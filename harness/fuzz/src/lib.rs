@@ -1,7 +1,7 @@
 //! Code shared by the fuzz targets: the oracle of the engine's property tests, and how bytes become its texts.
 
 use arbitrary::Arbitrary;
-use healbench_protocol::ErrorFormat;
+use healbench_core::ErrorFormat;
 
 #[allow(dead_code)]
 #[path = "../../engine/tests/engine/oracle.rs"]

@@ -7,7 +7,8 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use healbench_protocol::{CallResult, ContentBlock, ProtocolError, secrets};
+use healbench_core::{CallResult, ContentBlock, ProtocolError};
+use healbench_text::secrets;
 use serde_json::{Value, json};
 
 use crate::error::{McpError, escaped};

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use healbench_protocol::{keep_secret, secrets, secrets_in_url};
+use healbench_text::{keep_secret, secrets, secrets_in_url};
 use reqwest::Url;
 use reqwest::redirect::Policy;
 use rmcp::Peer;

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use healbench_protocol::{keep_variable, secrets};
+use healbench_text::{keep_variable, secrets};
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
 use tempfile::TempDir;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use healbench_protocol::{CallResult, ContentBlock, NumberTexts, ProtocolError, ToolCall};
+use healbench_core::{CallResult, ContentBlock, NumberTexts, ProtocolError, ToolCall};
 use serde_json::{Map, Value, json};
 
 use crate::client::REVISIONS;

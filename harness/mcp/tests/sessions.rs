@@ -8,10 +8,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use healbench_core::{CallResult, ContentBlock, ProtocolError};
 use healbench_mcp::{
     CallAnswer, CallOutcome, Limits, McpError, ProgramEnd, ServerCommand, StdioSession, Supervisor, run_program,
 };
-use healbench_protocol::{CallResult, ContentBlock, ProtocolError};
 use serde_json::{Value, json};
 
 const LIMITS: Limits = Limits { start: Duration::from_secs(20), line: 1 << 20 };

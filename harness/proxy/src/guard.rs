@@ -1,10 +1,10 @@
 //! What becomes of a call, and of its answer.
 
-use healbench_engine::{CompileError, Engine, Failure, Faults, ForeignSettings, GuardedReply};
-use healbench_protocol::{
+use healbench_core::{
     CallResult, ContentBlock, Deadline, EnvironmentError, ErrorClass, ErrorFormat, Guardrails, ProtocolError, Reply,
     ReplyOutcome, Session, ToolCall, ToolSpec,
 };
+use healbench_engine::{CompileError, Engine, Failure, Faults, ForeignSettings, GuardedReply};
 use healbench_runner::count_tokens;
 use serde_json::{Value, json};
 

@@ -9,9 +9,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use healbench_core::{ErrorClass, ToolCall};
 use healbench_engine::{CompileError, Engine};
 use healbench_mcp::{MAX_LINE, McpError, Message, Process, ServerCommand, Supervisor, to_line};
-use healbench_protocol::{ErrorClass, ToolCall};
 use healbench_runner::count_tokens;
 use serde_json::{Value, json};
 

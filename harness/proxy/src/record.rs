@@ -5,8 +5,9 @@ use std::collections::HashSet;
 use std::io::{self, Write};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use healbench_protocol::{ErrorClass, ToolCall, canonical_json, secrets};
+use healbench_core::{ErrorClass, ToolCall, canonical_json};
 use healbench_runner::count_tokens;
+use healbench_text::secrets;
 use serde::Serialize;
 
 use crate::log::{Counts, hash};

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use healbench_core::ToolSpec;
 use healbench_engine::definition::Tool;
 use healbench_engine::{CompileError, Engine};
-use healbench_protocol::ToolSpec;
 use healbench_scenarios::load_tools_str;
 use serde_json::{Value, json};
 

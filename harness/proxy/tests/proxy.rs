@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use healbench_core::{ErrorFormat, Guardrails};
 use healbench_mcp::{ServerCommand, Supervisor, Variables};
-use healbench_protocol::{ErrorFormat, Guardrails};
 use healbench_proxy::{End, Files, ProxyError, Recording, Rules, proxy};
 use serde_json::{Value, json};
 

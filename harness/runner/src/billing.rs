@@ -1,6 +1,6 @@
 //! Counts what an agent's turns are billed for.
 
-use healbench_record::BilledTokens;
+use healbench_core::BilledTokens;
 
 /// The tokens of a conversation, and those billed so far.
 #[derive(Debug, Default)]

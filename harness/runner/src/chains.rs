@@ -9,9 +9,8 @@
 
 use std::sync::Arc;
 
+use healbench_core::{CallRecord, ChainEnd, ErrorClass, Script, Step, ToolCall, ToolSpec};
 use healbench_engine::contains_all;
-use healbench_protocol::{ErrorClass, Script, Step, ToolCall, ToolSpec};
-use healbench_record::{CallRecord, ChainEnd};
 
 struct OpenChain {
     chain: u32,

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use healbench_protocol::RequestLog;
-use healbench_record::{EpisodeResult, Journal, JournalEntry, JournalError, Plan, RunDir};
+use healbench_core::{Plan, RequestLog};
+use healbench_store::{EpisodeResult, Journal, JournalEntry, JournalError, RunDir};
 
 use crate::limits::{Limits, Losses, StopRule};
 use crate::requests::Requests;

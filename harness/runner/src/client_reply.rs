@@ -1,7 +1,7 @@
 //! The client between an agent and the guardrails: the outermost layer but for the response cache.
 
+use healbench_core::{EnvironmentError, ToolCall};
 use healbench_engine::{ClientProfile, Failure, GuardedReply, Routing, Sending, ShownBlock};
-use healbench_protocol::{EnvironmentError, ToolCall};
 
 /// The reply to a call that was made through a client.
 pub enum ClientReply {

@@ -1,14 +1,12 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use healbench_core::{
+    Agent, AgentError, AgentKind, CallRecord, CellRef, ChainEnd, Deadline, DrawKey, EndedBy, EnvironmentError,
+    EpisodeCounts, EpisodeRecord, EpisodeStart, ModelUsage, Object, Opening, Origin, Outcome, Plan, ProgramReport,
+    Reply, Script, Session, ToolCall, ToolResponse, Turn,
+};
 use healbench_engine::{Failure, Faults, GuardedReply};
-use healbench_protocol::{
-    Agent, AgentError, AgentKind, Deadline, DrawKey, EnvironmentError, EpisodeStart, Object, Opening, Origin,
-    ProgramReport, Reply, Script, Session, ToolCall, ToolResponse, Turn,
-};
-use healbench_record::{
-    CallRecord, CellRef, ChainEnd, EndedBy, EpisodeCounts, EpisodeRecord, ModelUsage, Outcome, Plan,
-};
 use healbench_scenarios::{EpisodeState, Schedule};
 
 use crate::billing::Billing;

@@ -12,12 +12,12 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use healbench_engine::GuardedReply;
-use healbench_protocol::EnvironmentKind;
-use healbench_record::{
-    CallRecord, CellRef, EpisodeResult, Episodes, JournalError, Plan, RecordedTurn, RecordedTurns, ResponseRecord,
+use healbench_core::{
+    CallRecord, CellRef, EnvironmentKind, Episodes, Plan, RecordedTurn, RecordedTurns, ResponseRecord,
 };
+use healbench_engine::GuardedReply;
 use healbench_scenarios::Scenario;
+use healbench_store::{EpisodeResult, JournalError};
 use rustc_hash::FxHashSet;
 
 use crate::checkpoints::Checkpoints;

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use healbench_core::{Deadline, EnvironmentError, Session, ToolCall, ToolSpec};
 use healbench_engine::{Faults, GuardedReply};
-use healbench_protocol::{Deadline, EnvironmentError, Session, ToolCall, ToolSpec};
 use healbench_scenarios::EpisodeState;
 
 use crate::ScenarioContext;

@@ -6,8 +6,8 @@ mod texts;
 
 use std::collections::BTreeMap;
 
+use healbench_core::{Guardrails, Seed, Step, ToolCall, ToolSpec};
 use healbench_engine::definition::Rule;
-use healbench_protocol::{Guardrails, Seed, Step, ToolCall, ToolSpec};
 use healbench_scenarios::Scenario;
 use serde::Serialize;
 use serde_json::Value;

@@ -38,7 +38,7 @@ pub use scenario_context::{
 pub use server::copy_folder;
 pub use tokens::{TOKENIZER, TokenCounter, count_tokens, is_estimated};
 
-use healbench_protocol::{Agent, EpisodeStart, Script};
+use healbench_core::{Agent, EpisodeStart, Script};
 
 /// Creates the agent with this index in the plan for one episode. The script, which holds the intended calls, is passed
 /// for scripted agents only.

@@ -5,8 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use healbench_protocol::Usage;
-use healbench_record::Outcome;
+use healbench_core::{Outcome, Usage};
 
 /// The largest cost of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]

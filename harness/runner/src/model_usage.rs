@@ -1,5 +1,4 @@
-use healbench_protocol::{TurnCost, Usage};
-use healbench_record::ModelUsage;
+use healbench_core::{ModelUsage, TurnCost, Usage};
 
 /// Adds a turn of a model to the usage of its episode.
 pub(crate) fn add_turn(model: &mut ModelUsage, cost: &TurnCost) {

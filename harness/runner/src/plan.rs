@@ -1,5 +1,4 @@
-use healbench_protocol::{AgentSpec, Condition, Seed};
-use healbench_record::{Environment, Plan, PlanOrder, PlannedScenario};
+use healbench_core::{AgentSpec, Condition, Plan, PlanOrder, PlannedEnvironment, PlannedScenario, Seed};
 use healbench_scenarios::Scenario;
 
 /// The axes of a plan, except for the scenarios.
@@ -28,7 +27,7 @@ pub fn build_plan(axes: &Axes, scenarios: &[Scenario]) -> Plan {
         seed: axes.seed,
         trials: axes.trials,
         order: PlanOrder::Product,
-        environment: Environment::default(),
+        environment: PlannedEnvironment::default(),
         agents: axes.agents.clone(),
         conditions: axes.conditions.clone(),
         scenarios: scenarios.iter().map(planned).collect(),

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use healbench_record::{CallRecord, EpisodeRecord, Plan};
+use healbench_core::{CallRecord, EpisodeRecord, Plan};
 use healbench_scenarios::Scenario;
 
 use crate::episode::{EpisodeEvent, run_episode};

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::ops::AddAssign;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use healbench_protocol::{NewRequest, ReceivedAnswer, RequestId, RequestLog, RequestLogError, Usage};
-use healbench_record::{EpisodeRecord, JournalEntry, JournalError, Plan, RequestFile, RequestLine, RunDir};
+use healbench_core::{EpisodeRecord, NewRequest, Plan, ReceivedAnswer, RequestId, RequestLog, RequestLogError, Usage};
+use healbench_store::{JournalEntry, JournalError, RequestFile, RequestLine, RunDir};
 
 use crate::limits::{Budget, Limits};
 use crate::tokens::count_tokens;
@@ -388,8 +388,10 @@ impl RequestLog for Requests {
 mod tests {
     use std::sync::Arc;
 
-    use healbench_protocol::{AgentKind, AgentSpec, ErrorFormat, Guardrails, Seed};
-    use healbench_record::{Condition, Environment, FORMAT_VERSION, PlannedScenario, RunManifest, RunStatus};
+    use healbench_core::{
+        AgentKind, AgentSpec, Condition, ErrorFormat, Guardrails, PlannedEnvironment, PlannedScenario, Seed,
+    };
+    use healbench_store::{FORMAT_VERSION, RunManifest, RunStatus};
     use serde_json::{Value, json};
 
     use super::*;
@@ -411,10 +413,10 @@ mod tests {
             claims: Vec::new(),
         };
         let plan = Plan {
-            order: healbench_record::PlanOrder::Product,
+            order: healbench_core::PlanOrder::Product,
             seed: Seed(1),
             trials: 9,
-            environment: Environment::default(),
+            environment: PlannedEnvironment::default(),
             agents: vec![agent],
             conditions: vec![Condition::new(Guardrails::NONE, ErrorFormat::Bare)],
             scenarios: vec![scenario],

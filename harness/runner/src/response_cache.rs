@@ -5,11 +5,10 @@
 
 use std::sync::Arc;
 
-use healbench_engine::{Failure, Faults, GuardedReply};
-use healbench_protocol::{
-    Deadline, EnvironmentError, ErrorClass, Session, Step, ToolCall, ToolResponse, canonical_json,
+use healbench_core::{
+    CellRef, Deadline, EnvironmentError, ErrorClass, Session, Step, ToolCall, ToolResponse, canonical_json,
 };
-use healbench_record::CellRef;
+use healbench_engine::{Failure, Faults, GuardedReply};
 use rustc_hash::FxHashMap;
 
 use crate::client_reply::{ClientReply, reply_through_client};

@@ -1,6 +1,6 @@
 //! Tokens and hash of a response. Episodes repeat the same responses, so the values are cached.
 
-use healbench_protocol::ToolResponse;
+use healbench_core::ToolResponse;
 use rustc_hash::FxHashMap;
 use sha2::{Digest as _, Sha256};
 

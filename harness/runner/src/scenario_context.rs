@@ -1,15 +1,14 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use healbench_core::{
+    AxisValues, Condition, ContractChanges, Deadline, Environment, EnvironmentError, EnvironmentKind, Plan,
+    SERVER_NAME, Seed, ToolSpec, tool_definitions,
+};
 use healbench_engine::contract::ContractAwareness;
 use healbench_engine::definition::Tool;
 use healbench_engine::{ClientProfile, CompileError, Engine, ForeignSettings, WorldBase};
 use healbench_mcp::Supervisor;
-use healbench_protocol::{
-    AxisValues, Condition, ContractChanges, Deadline, Environment, EnvironmentError, EnvironmentKind, SERVER_NAME,
-    Seed, ToolSpec, tool_definitions,
-};
-use healbench_record::Plan;
 use healbench_scenarios::{EpisodeState, Scenario, Schedule};
 use rustc_hash::FxHashMap;
 
@@ -210,7 +209,7 @@ impl<'a> ScenarioContext<'a> {
 
 #[cfg(test)]
 mod tests {
-    use healbench_protocol::{ErrorFormat, Guardrails};
+    use healbench_core::{ErrorFormat, Guardrails};
     use healbench_scenarios::load_suite;
 
     use super::*;

@@ -5,11 +5,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use healbench_mcp::{Address, Endpoint, Limits, McpError, McpSession, ServerCommand, Supervisor, run_program};
-use healbench_protocol::{
+use healbench_core::{
     CallResult, Capabilities, ContentBlock, Deadline, Environment, EnvironmentError, EnvironmentKind, Object, Reply,
     ReplyOutcome, Session, ToolCall, ToolSpec,
 };
+use healbench_mcp::{Address, Endpoint, Limits, McpError, McpSession, ServerCommand, Supervisor, run_program};
 use healbench_scenarios::{EPISODE_DIR, Scenario, Server, ServerCheck, ServerEndpoint, load_tools_str};
 use serde_json::{Value, json};
 use tempfile::TempDir;

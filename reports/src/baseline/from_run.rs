@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use healbench_protocol::{canonical_json, fingerprint};
-use healbench_record::{CallRecord, CellRef, EpisodeRecord, Outcome, Plan, RunDir, RunManifest, RunStatus};
+use healbench_core::{CallRecord, CellRef, EpisodeRecord, Outcome, Plan, canonical_json, fingerprint};
+use healbench_store::{RunDir, RunManifest, RunStatus};
 use serde::Serialize;
 use serde_json::ser::{CharEscape, CompactFormatter, Formatter};
 use sha2::{Digest as _, Sha256};

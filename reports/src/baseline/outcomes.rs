@@ -1,7 +1,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use healbench_record::Outcome;
+use healbench_core::Outcome;
 
 use crate::metric::Metric;
 

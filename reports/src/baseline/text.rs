@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use healbench_config::nested_too_deep;
-use healbench_protocol::{AgentId, AgentKind, EnvironmentKind, Guardrails, Opening, ToolsMode, fingerprint};
-use healbench_record::{Outcome, RunTimes};
+use healbench_core::{AgentId, AgentKind, EnvironmentKind, Guardrails, Opening, Outcome, ToolsMode, fingerprint};
+use healbench_files::nested_too_deep;
+use healbench_store::RunTimes;
 use serde::Deserialize;
 use toml::Value;
 

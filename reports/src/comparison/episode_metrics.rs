@@ -1,7 +1,7 @@
 //! The values of an episode that comparisons need, small enough to keep a million episodes in memory.
 
-use healbench_protocol::fingerprint;
-use healbench_record::{CellRef, EpisodeRecord, Outcome, Plan, RunDir};
+use healbench_core::{CellRef, EpisodeRecord, Outcome, Plan, fingerprint};
+use healbench_store::RunDir;
 
 use crate::episodes::for_each_episode;
 use crate::metric::Metric;

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use healbench_protocol::{Content, ErrorFormat, Guardrails};
-use healbench_record::{CellRef, Outcome, Plan};
+use healbench_core::{CellRef, Content, ErrorFormat, Guardrails, Outcome, Plan};
 use schemars::JsonSchema;
 use serde::Serialize;
 

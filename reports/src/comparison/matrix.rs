@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use healbench_protocol::{
-    AXES, AgentKind, AgentSpec, Axis as ConditionAxis, AxisError, Guardrails, Need, REFERENCE_CONDITION,
+use healbench_core::{
+    AXES, AgentKind, AgentSpec, Axis as ConditionAxis, AxisError, CellRef, Condition, Guardrails, Need, Outcome, Plan,
+    REFERENCE_CONDITION,
 };
-use healbench_record::{CellRef, Condition, Outcome, Plan, RunDir};
+use healbench_store::RunDir;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 

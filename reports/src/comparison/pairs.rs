@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use healbench_protocol::AgentSpec;
-use healbench_record::{CellRef, Condition, Outcome, Plan, RunManifest, RunStatus};
+use healbench_core::{AgentSpec, CellRef, Condition, Outcome, Plan};
+use healbench_store::{RunManifest, RunStatus};
 
 use super::conclusion::conclude;
 use super::episode_metrics::RunEpisodes;

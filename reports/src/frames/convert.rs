@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use healbench_protocol::{AgentKind, Condition, ErrorClass, Usage};
-use healbench_record::{
-    BilledTokens, CallRecord, ChainEnd, EndedBy, EpisodeCounts, EpisodeRecord, ModelUsage, Outcome, Plan,
+use healbench_core::{
+    AgentKind, BilledTokens, CallRecord, ChainEnd, Condition, EndedBy, EpisodeCounts, EpisodeRecord, ErrorClass,
+    ModelUsage, Outcome, Plan, Usage,
 };
 use polars::prelude::DataFrame;
 

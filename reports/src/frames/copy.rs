@@ -4,7 +4,8 @@ use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use healbench_record::{CallRecord, EpisodeRecord, Episodes, RunDir};
+use healbench_core::{CallRecord, EpisodeRecord, Episodes};
+use healbench_store::RunDir;
 use polars::prelude::DataFrame;
 
 use super::{FrameError, GROUP_ROWS, RowRange, convert, read};

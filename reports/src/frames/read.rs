@@ -6,7 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use healbench_record::{CallRecord, EpisodeRecord, Outcome, RunDir};
+use healbench_core::{CallRecord, EpisodeRecord, Outcome};
+use healbench_store::RunDir;
 use polars::prelude::{DataFrame, PolarsError};
 use polars_io::SerReader as _;
 use polars_io::parquet::read::ParquetReader;
@@ -192,7 +193,7 @@ fn catch_decoder_panic<T>(read: impl FnOnce() -> Result<T, PolarsError>) -> Resu
 }
 
 fn open(path: &Path) -> Result<ParquetReader<File>, FrameError> {
-    let file = healbench_protocol::open_regular_file(path).map_err(io_error("read", path))?;
+    let file = healbench_files::open_regular_file(path).map_err(io_error("read", path))?;
     Ok(ParquetReader::new(file))
 }
 

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use healbench_record::{ResponseRecord, RunDir};
+use healbench_core::ResponseRecord;
+use healbench_store::RunDir;
 
 use super::copy::{ResponseOrder, RowReader};
 use super::write::PartialFile;

@@ -4,7 +4,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
-use healbench_record::{CallRecord, EpisodeRecord, EpisodeResult, Episodes, Plan, Records, RunDir};
+use healbench_core::{CallRecord, EpisodeRecord, Episodes, Plan, Records};
+use healbench_store::{EpisodeResult, RunDir};
 use polars::prelude::{CompatLevel, DataFrame, Field, PolarsError, Schema, SchemaExt as _};
 use polars_io::parquet::write::{BatchedWriter, KeyValueMetadata, ParquetCompression, ParquetWriter};
 use polars_parquet::write::{KeyValue, schema_to_metadata_key};
@@ -229,7 +230,7 @@ impl PartialFile {
             value: Some(text.trim().to_owned()),
         });
         let metadata: Vec<KeyValue> = std::iter::once(arrow_schema).chain(described).collect();
-        let file = healbench_protocol::create_own_file(&temp_path).map_err(io_error("create", &temp_path))?;
+        let file = healbench_files::create_own_file(&temp_path).map_err(io_error("create", &temp_path))?;
         let writer = ParquetWriter::new(BufWriter::new(file))
             .with_compression(ParquetCompression::Zstd(None))
             .with_key_value_metadata(Some(KeyValueMetadata::Static(metadata)))

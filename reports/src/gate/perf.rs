@@ -1,7 +1,7 @@
 //! Decides whether a paired measurement passes. Times are not compared because they depend on the machine; decisions
 //! use the ratio of two variants that took turns in one process.
 
-use healbench_record::{MIN_ROUNDS, PairRole, PairRounds, PairedRun};
+use healbench_store::{MIN_ROUNDS, PairRole, PairRounds, PairedRun};
 
 use super::policy::{Margin, PerfCheck};
 use super::{GateReport, GateRow, IncompatibleRuns, Method, Policy, Subject, Tier, Verdict, counts, overall};

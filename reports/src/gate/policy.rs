@@ -5,7 +5,7 @@ mod file;
 use std::fmt;
 use std::str::FromStr;
 
-use healbench_protocol::Guardrails;
+use healbench_core::Guardrails;
 use serde::{Serialize, Serializer};
 
 use crate::baseline::CellName;

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use healbench_record::{Plan, PlannedScenario, RunDir};
+use healbench_core::{Plan, PlannedScenario};
+use healbench_store::RunDir;
 
 use super::stochastic::Sampled;
 use super::{

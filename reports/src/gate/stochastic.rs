@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use healbench_protocol::Seed;
+use healbench_core::Seed;
 
 use super::policy::{Check, Direction, Margin};
 use super::{GateRow, MatchedScenarios, Method, OtherScenarios, Policy, ScenarioChange, Subject, Verdict, missing_row};

@@ -1,6 +1,6 @@
 //! Effects of guardrails: one table for all agents and error formats.
 
-use healbench_protocol::ErrorFormat;
+use healbench_core::ErrorFormat;
 
 use super::labels::{Detail, Estimate, INDENT, TerminalOptions, align_estimates, paint_if_clear, plain_cell};
 use super::layout::{Paint, StyledSpan, Table, TableLine};

@@ -1,6 +1,6 @@
 //! Claims with their measurements, as a table.
 
-use healbench_protocol::{Measure, Span};
+use healbench_core::{Measure, Span};
 
 use super::labels::{INDENT, align_estimates, condition_label, plain_cell};
 use super::layout::{Paint, StyledSpan, Table, TableCell, TableLine, wrap};

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use healbench_protocol::AgentKind;
+use healbench_core::AgentKind;
 
 use super::labels::{Estimate, INDENT, READERS_NOTE, align_estimates, condition_label, paint_if_clear, plain_cell};
 use super::layout::{Paint, StyledSpan, Table, TableCell, TableLine, wrap};

@@ -1,6 +1,6 @@
 //! Comparisons for a pull request.
 
-use healbench_protocol::escape_markdown;
+use healbench_text::escape_markdown;
 
 use super::comparison::{
     conclusion, flips_by_scenario, format_difference, format_interval, lost_and_gained, notes, pairing_failures,

@@ -2,7 +2,8 @@
 //!
 //! The format is that of `inspect_ai.log.EvalLog`, version 2, as JSON. A scenario is a sample and a trial an epoch.
 
-use healbench_record::{EpisodeRecord, RunManifest};
+use healbench_core::EpisodeRecord;
+use healbench_store::RunManifest;
 use serde_json::{Map, Value, json};
 
 use super::labels::condition_label;
@@ -119,7 +120,7 @@ pub fn inspect_sample(transcript: &Transcript, row: &EpisodeRecord, run: &str) -
         sample["output"] = json!({"model": transcript.agent, "choices": [{"message": message, "stop_reason": stop}]});
     }
     if is_scored {
-        let value = if row.outcome == healbench_record::Outcome::Success { "C" } else { "I" };
+        let value = if row.outcome == healbench_core::Outcome::Success { "C" } else { "I" };
         sample["scores"] = json!({SCORE: {"value": value, "answer": row.outcome.name(), "explanation": unmet}});
     } else {
         let message = failure(transcript).unwrap_or_else(|| row.outcome.name().to_owned());

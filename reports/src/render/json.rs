@@ -2,7 +2,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use healbench_protocol::is_unsafe;
+use healbench_text::is_unsafe;
 
 /// Formats a report as indented JSON, ending with a line break. Unknown values are `null`. Invisible and control
 /// characters are written as escapes, so that the text is safe in a terminal and parses to the same values.

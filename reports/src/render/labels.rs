@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use healbench_protocol::{Condition, ErrorFormat, Guardrails};
+use healbench_core::{Condition, ErrorFormat, Guardrails};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::layout::{Paint, StyledSpan, TableCell};

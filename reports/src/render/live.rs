@@ -1,6 +1,6 @@
 //! The table that grows during a run: one line per cell, with column widths that are fixed at the start.
 
-use healbench_record::Plan;
+use healbench_core::Plan;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::number::{UNKNOWN, count, money, rate_amount, rate_decimal};

@@ -1,6 +1,6 @@
 //! A report for a pull request: the main results, and as many rows as fit.
 
-use healbench_protocol::escape_markdown;
+use healbench_text::escape_markdown;
 
 use super::ablation::{ablation_title, sections, success_effect, token_effect};
 use super::answer::sentences;

@@ -1,6 +1,6 @@
 //! Formats the progress of a run in the same words for a terminal, a log and a page.
 
-use healbench_record::Progress;
+use healbench_store::Progress;
 
 use super::number::{count, money, rate_percent};
 use crate::rate::Rate;
@@ -72,7 +72,7 @@ pub fn failures(progress: &Progress) -> Vec<String> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use healbench_record::Outcome;
+    use healbench_core::Outcome;
 
     use super::*;
 

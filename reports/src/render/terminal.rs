@@ -1,6 +1,6 @@
 mod screen;
 
-use healbench_protocol::{AgentKind, Opening};
+use healbench_core::{AgentKind, Opening};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::ablation;

@@ -1,7 +1,6 @@
 //! A transcript as text for a terminal. All text of files, agents and errors is escaped.
 
-use healbench_protocol::ErrorClass;
-use healbench_record::{CallRecord, ChainEnd, Outcome};
+use healbench_core::{CallRecord, ChainEnd, ErrorClass, Outcome};
 
 use super::layout::{Paint, StyledSpan, wrap};
 use super::spans;

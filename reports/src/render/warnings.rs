@@ -1,6 +1,6 @@
 //! Warnings about incomplete runs, shown before any number.
 
-use healbench_record::RunStatus;
+use healbench_store::RunStatus;
 
 use super::number::{count, pluralize};
 use crate::summary::Report;

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use healbench_protocol::{DrawKey, Seed};
+use healbench_core::{DrawKey, Seed};
 use statrs::distribution::{ContinuousCDF as _, Normal};
 
 use super::{Interval, two_sided_z};

@@ -1,7 +1,6 @@
 //! Effects of guardrails: the effect of each switch on success and on tokens, within the same scenario and trial.
 
-use healbench_protocol::{ErrorFormat, GUARDRAILS, Guardrails};
-use healbench_record::{Condition, Plan};
+use healbench_core::{Condition, ErrorFormat, GUARDRAILS, Guardrails, Plan};
 
 use super::answer::Gain;
 use super::block::Block;

@@ -5,7 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use healbench_record::{ChainEnd, Plan, RunDir};
+use healbench_core::{ChainEnd, Plan};
+use healbench_store::RunDir;
 
 use super::ablation::Effects;
 use super::answer::ToolChains;

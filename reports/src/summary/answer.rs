@@ -4,7 +4,7 @@ mod choice;
 mod decide;
 mod factors;
 
-use healbench_protocol::AgentKind;
+use healbench_core::AgentKind;
 use schemars::JsonSchema;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF as _, Normal};

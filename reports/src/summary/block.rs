@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use healbench_protocol::AgentSpec;
-use healbench_record::{CellRef, EpisodeRecord, Outcome, Plan};
+use healbench_core::{AgentSpec, CellRef, EpisodeRecord, Outcome, Plan};
 
 use super::sums::{EpisodeValues, PairSums, Spent};
 use crate::metric::{billed_tokens, tokens};

@@ -1,7 +1,6 @@
 //! Compares the claims of scenarios with measurements.
 
-use healbench_protocol::{AgentKind, Claim, Guardrails, Measure, Span};
-use healbench_record::{EpisodeRecord, Plan};
+use healbench_core::{AgentKind, Claim, EpisodeRecord, Guardrails, Measure, Plan, Span};
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
-use healbench_protocol::AgentKind;
-use healbench_record::{Plan, PlannedScenario, RunDir, RunManifest};
+use healbench_core::{AgentKind, Plan, PlannedScenario};
+use healbench_store::{RunDir, RunManifest};
 
 use super::aggregate::{Aggregates, ChainsByRetries, aggregate};
 use super::answer::{Context, answer};

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use healbench_protocol::AgentKind;
-use healbench_record::{CellRef, Outcome, Plan};
+use healbench_core::{AgentKind, CellRef, Outcome, Plan};
 use schemars::JsonSchema;
 use serde::Serialize;
 

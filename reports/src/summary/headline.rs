@@ -1,6 +1,6 @@
 //! Selects the two conditions of the headline comparison.
 
-use healbench_record::Plan;
+use healbench_core::Plan;
 use schemars::JsonSchema;
 use serde::Serialize;
 

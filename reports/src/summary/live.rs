@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use healbench_record::{CellRef, EpisodeRecord, Episodes, Plan};
+use healbench_core::{CellRef, EpisodeRecord, Episodes, Plan};
 
 use super::compute::usd_per_episode;
 use super::sums::Sums;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use healbench_record::Plan;
+use healbench_core::Plan;
 
 use super::answer::Gain;
 use super::block::Block;

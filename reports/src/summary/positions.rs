@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use healbench_protocol::ErrorClass;
+use healbench_core::ErrorClass;
 use schemars::JsonSchema;
 use serde::Serialize;
 

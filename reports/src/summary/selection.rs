@@ -5,7 +5,7 @@
 
 use std::cmp::Reverse;
 
-use healbench_protocol::AgentKind;
+use healbench_core::AgentKind;
 
 use super::{AgentReport, Report, ReportRow};
 use crate::metric::RowMetric;

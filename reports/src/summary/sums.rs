@@ -1,6 +1,6 @@
 //! Sums over episodes.
 
-use healbench_record::{BilledTokens, EpisodeRecord, ModelUsage, Outcome};
+use healbench_core::{BilledTokens, EpisodeRecord, ModelUsage, Outcome};
 
 use crate::metric::{ROW_METRICS, RowMetric, RowMetrics};
 use crate::rate::Rate;

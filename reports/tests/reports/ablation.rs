@@ -1,7 +1,6 @@
 use std::collections::BTreeMap;
 
-use healbench_protocol::{ErrorFormat, Guardrails};
-use healbench_record::{CellRef, Condition, EpisodeCounts, Outcome, Plan, Records};
+use healbench_core::{CellRef, Condition, EpisodeCounts, ErrorFormat, Guardrails, Outcome, Plan, Records};
 use healbench_reports::statistics::{ClusterPairs, ClusterSums, Resamples, bca_ratio, clustered_difference};
 use healbench_reports::{Ablation, Difference, Effect, ReportError, Scope, summarize};
 

@@ -1,8 +1,8 @@
 //! Every row of the table of answers, with its ties and its lack of data, through the rows of a run.
 
-use healbench_protocol::{AgentKind, AgentSpec, Claim, Content, ErrorFormat, Guardrails, Measure, Opening, Span};
-use healbench_record::{
-    BilledTokens, CallRecord, CellRef, ChainEnd, Condition, Outcome, Plan, PlannedScenario, Records,
+use healbench_core::{
+    AgentKind, AgentSpec, BilledTokens, CallRecord, CellRef, ChainEnd, Claim, Condition, Content, ErrorFormat,
+    Guardrails, Measure, Opening, Outcome, Plan, PlannedScenario, Records, Span,
 };
 use healbench_reports::render::{Detail, TerminalOptions, markdown, terminal};
 use healbench_reports::{Answer, Finding, Report, Verdict};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use healbench_protocol::{DrawKey, Draws, Seed};
+use healbench_core::{DrawKey, Draws, Seed};
 use healbench_reports::statistics::{
     ClusterPairs, ClusteredDifference, GATE_CONFIDENCE, NonInferiority, clustered_difference,
     clustered_non_inferiority, fisher_less, holm, non_inferiority, tango,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use healbench_record::{EpisodeRecord, Outcome, Plan, Records, RunDir, RunManifest};
+use healbench_core::{EpisodeRecord, Outcome, Plan, Records};
 use healbench_reports::render::{ComparisonOptions, comparison, matrix as shown_matrix};
 use healbench_reports::statistics::{
     ClusterPairs, ClusterSums, Resamples, ThisSuite, bca_ratio, clustered_difference, holm,
@@ -10,6 +10,7 @@ use healbench_reports::statistics::{
 use healbench_reports::{
     Axis, Comparison, ComparisonError, Metric, PairingFailure, RowMetric, Side, Unpaired, compare, matrix,
 };
+use healbench_store::{RunDir, RunManifest};
 use tempfile::TempDir;
 
 use crate::sample::{manifest, plan, records, run_with};
@@ -143,7 +144,7 @@ fn every_difference_is_that_of_the_pairs() {
                 let clustered = clustered_difference(&clusters, 0.95);
                 p_values.entry(metric).or_default().extend(clustered.map(|clustered| clustered.p_value));
                 let this_suite = ThisSuite::of(more, fewer, both.len() as u64, 0.95);
-                let varies = cell.kind == healbench_protocol::AgentKind::Llm;
+                let varies = cell.kind == healbench_core::AgentKind::Llm;
                 assert_eq!(
                     entry.this_suite.map(|found| (found.interval, found.p_value)),
                     this_suite.filter(|_| varies).map(|this| (this.interval, this.p_value)),

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use healbench_protocol::{AgentKind, Seed};
-use healbench_record::{Outcome, Plan, Records};
+use healbench_core::{AgentKind, Outcome, Plan, Records, Seed};
 use healbench_reports::gate::Policy;
 use healbench_reports::statistics::wilson;
 use healbench_reports::{

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use healbench_record::{CellRef, Outcome};
+use healbench_core::{CellRef, Outcome};
 use healbench_reports::{EpisodeFilter, EpisodeIndex, EpisodeSet, FAILURE};
 
 use crate::sample::{plan, records, run_with};

@@ -1,10 +1,11 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use healbench_record::{EpisodeRecord, EpisodeResult, Plan, Records, ResponseRecord, RunDir};
+use healbench_core::{EpisodeRecord, Plan, Records, ResponseRecord};
 use healbench_reports::{
     FrameError, FrameWriter, columns, episode_rows, read_calls, read_episodes, read_responses, rows_of_episodes,
 };
+use healbench_store::{EpisodeResult, RunDir};
 use polars::prelude::{CompatLevel, DataFrame, SchemaExt as _};
 use polars_io::SerReader as _;
 use polars_io::parquet::read::ParquetReader;

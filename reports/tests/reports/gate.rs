@@ -1,13 +1,13 @@
 //! Tests of baselines and of gate decisions.
 
 use crate::sample::{manifest, plan, records, run_with};
-use healbench_protocol::AgentKind;
-use healbench_record::{Outcome, Plan, Records, RunStatus};
+use healbench_core::{AgentKind, Outcome, Plan, Records};
 use healbench_reports::gate::{
     GateReport, GateRow, IncompatibleRuns, NamedBaseline, Policy, Subject, Tier, Verdict, gate,
 };
 use healbench_reports::statistics::{GATE_CONFIDENCE, paired_non_inferiority, pairs_to_settle, tango};
 use healbench_reports::{Baseline, BaselineError, BlessError, Metric};
+use healbench_store::RunStatus;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Returns a plan with two scripted agents, whose rows are reproducible.
@@ -76,7 +76,7 @@ fn a_baseline_adds_up_what_the_rows_say() {
     let kept = baseline(&plan, &records);
     for (cell, lines) in &kept.cells {
         for (scenario, line) in lines {
-            let mine = |row: &&healbench_record::EpisodeRecord| {
+            let mine = |row: &&healbench_core::EpisodeRecord| {
                 let place = plan.cell(row.episode).unwrap();
                 let condition = &plan.conditions[place.condition];
                 plan.scenarios[place.scenario].id == *scenario
@@ -116,7 +116,7 @@ fn an_edited_baseline_is_refused() {
     }
     // Texts with a correct hash that are not baselines.
     for body in ["version = 2\n", "version = 2\nluck = 2\n", "[[["] {
-        let text = format!("# healbench baseline {}\n{body}", healbench_protocol::fingerprint(body.as_bytes()));
+        let text = format!("# healbench baseline {}\n{body}", healbench_core::fingerprint(body.as_bytes()));
         assert!(matches!(Baseline::parse(&text), Err(BaselineError::Shape(_))), "{body}");
     }
 }

@@ -2,13 +2,12 @@
 
 use crate::gate::{baseline, complete_records, deterministic_plan, failing_rows, run_gate};
 use crate::sample::{manifest, plan, run_with};
-use healbench_protocol::{AgentKind, Opening};
-use healbench_record::{Outcome, Plan};
+use healbench_core::{AgentKind, Opening, Outcome, Plan};
 use healbench_reports::Baseline;
 use healbench_reports::gate::{Policy, Subject, Verdict};
 
 /// Returns the baseline of a run with a live model agent whose rows were modified by `change`.
-fn stochastic_baseline_with(trials: u32, change: impl Fn(&Plan, &mut healbench_record::EpisodeRecord)) -> Baseline {
+fn stochastic_baseline_with(trials: u32, change: impl Fn(&Plan, &mut healbench_core::EpisodeRecord)) -> Baseline {
     let mut plan = plan(trials);
     plan.agents.remove(0);
     plan.conditions.truncate(1);
@@ -74,7 +73,7 @@ fn a_scenario_without_a_pair_is_missing() {
 
 #[test]
 fn means_and_margin_are_over_what_is_paired() {
-    let tokens = |plan: &Plan, row: &mut healbench_record::EpisodeRecord, first: u64| {
+    let tokens = |plan: &Plan, row: &mut healbench_core::EpisodeRecord, first: u64| {
         let cell = plan.cell(row.episode).unwrap();
         row.prose_tokens = Some(0);
         row.counts.call_tokens = if cell.trial == 0 { first } else { 100 };
@@ -182,7 +181,7 @@ fn an_incomplete_baseline_is_refused_whatever_its_hash() {
     let text = baseline(&plan, &complete_records(&plan)).to_text();
     let body = text.split_once('\n').unwrap().1;
     let refused = |body: &str, reason: &str| {
-        let text = format!("# healbench baseline {}\n{body}", healbench_protocol::fingerprint(body.as_bytes()));
+        let text = format!("# healbench baseline {}\n{body}", healbench_core::fingerprint(body.as_bytes()));
         let error = Baseline::parse(&text).unwrap_err().to_string();
         assert!(error.contains(reason), "{reason}: {error}");
     };

@@ -2,8 +2,7 @@
 
 use crate::gate::{complete_records, run_gate};
 use crate::sample::{manifest, plan, run_with};
-use healbench_protocol::{AxisValues, ErrorFormat, Guardrails, Undeclared};
-use healbench_record::{CellRef, Condition, Outcome, Plan};
+use healbench_core::{AxisValues, CellRef, Condition, ErrorFormat, Guardrails, Outcome, Plan, Undeclared};
 use healbench_reports::Baseline;
 use healbench_reports::gate::{GateRow, Policy, Verdict};
 
@@ -15,7 +14,7 @@ pub(crate) fn model_plan(scenarios: usize, trials: u32) -> Plan {
     let sample = plan.scenarios[0].clone();
     let scenario = |index: usize| {
         let id = format!("suite/s{index:03}");
-        healbench_record::PlannedScenario { cluster: id.clone(), id, ..sample.clone() }
+        healbench_core::PlannedScenario { cluster: id.clone(), id, ..sample.clone() }
     };
     plan.scenarios = (0..scenarios).map(scenario).collect();
     plan

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use healbench_protocol::{AgentId, Guardrails, Opening, ToolsMode};
+use healbench_core::{AgentId, Guardrails, Opening, ToolsMode};
 use healbench_reports::gate::{
     GateReport, GateRow, Margin, Method, ScenarioChange, SourceLocation, Subject, Tier, Verdict,
 };

@@ -1,5 +1,6 @@
-use healbench_protocol::{AgentKind, AgentSpec, CONDITIONS, ErrorClass};
-use healbench_record::{CallRecord, CellRef, Condition, EpisodeRecord, Outcome, Plan, Records};
+use healbench_core::{
+    AgentKind, AgentSpec, CONDITIONS, CallRecord, CellRef, Condition, EpisodeRecord, ErrorClass, Outcome, Plan, Records,
+};
 use healbench_reports::{AgentReport, Example, HeadlineConditions, OtherTrial, PairedDifference, Rate};
 
 use crate::sample::{plan, records};

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use healbench_protocol::{AxisValues, Claim, ErrorFormat, Guardrails, Measure, TemplateSource};
-use healbench_record::{CallRecord, Condition, Outcome, Plan, Records, RunManifest};
+use healbench_core::{
+    AxisValues, CallRecord, Claim, Condition, ErrorFormat, Guardrails, Measure, Outcome, Plan, Records, TemplateSource,
+};
 use healbench_reports::render::html::{
     ComparisonPage, EpisodeNeighbors, EpisodePage, EpisodesPage, ListedRun, RunPage, RunState, RunSummary,
     ScenarioChange, Transcripts, comparison, episode, episodes, error_page, run, runs,
@@ -17,6 +18,7 @@ use healbench_reports::{
     CallStep, EpisodeFilter, FilteredEpisodes, IndexedEpisode, Report, Scope, SentCall, Side, Transcript,
     TranscriptStep, compare, summarize,
 };
+use healbench_store::RunManifest;
 use serde_json::{Value, json};
 
 use crate::ablation::sweep;

@@ -1,7 +1,6 @@
 //! Logs for Inspect.
 
-use healbench_protocol::AgentId;
-use healbench_record::{CallRecord, Outcome};
+use healbench_core::{AgentId, CallRecord, Outcome};
 use healbench_reports::render::{inspect_log, inspect_sample};
 use healbench_reports::{CallStep, SentCall, Transcript, TranscriptStep};
 use serde_json::json;

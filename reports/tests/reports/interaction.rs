@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use healbench_protocol::{Content, ErrorFormat, Guardrails};
-use healbench_record::{Condition, EpisodeRecord, Outcome, Plan, Records};
+use healbench_core::{Condition, Content, EpisodeRecord, ErrorFormat, Guardrails, Outcome, Plan, Records};
 use healbench_reports::render::{markdown, matrix as shown_matrix};
 use healbench_reports::statistics::{ClusterSums, clustered_mean, holm};
 use healbench_reports::{Axis, Interaction, Matrix, Scope, Side, matrix, summarize};

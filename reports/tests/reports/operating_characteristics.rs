@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, f64::consts::FRAC_PI_2, fmt::Write as _};
 
-use healbench_protocol::{DrawKey, Draws, Seed};
+use healbench_core::{DrawKey, Draws, Seed};
 use healbench_reports::statistics::{
     ClusterPairs, GATE_CONFIDENCE, NonInferiority, Resamples, bca_mean, clustered_non_inferiority, non_inferiority,
     paired_non_inferiority, pairs_for, tango,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use healbench_protocol::{DrawKey, Draws, Seed};
+use healbench_core::{DrawKey, Draws, Seed};
 use healbench_reports::CONFIDENCE;
 use healbench_reports::statistics::{
     ClusterPairs, GATE_CONFIDENCE, NonInferiority, PlannedPairs, PlannedTest, Population, clustered_difference,

@@ -5,14 +5,14 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use healbench_protocol::{AgentKind, AgentSpec, ErrorFormat, Measure};
-use healbench_record::{Plan, Records, RunManifest, RunStatus};
+use healbench_core::{AgentKind, AgentSpec, ErrorFormat, Measure, Plan, Records};
 use healbench_reports::render::html::{RunPage, Transcripts, run};
 use healbench_reports::render::{csv, json};
 use healbench_reports::{
     Ablation, AgentReport, ClaimReport, ClaimRow, ClaimVerdict, Difference, Effect, Report, ReportRow, RowMetric,
     Scope, summarize,
 };
+use healbench_store::{RunManifest, RunStatus};
 use serde_json::Value;
 
 use crate::ablation::sweep;

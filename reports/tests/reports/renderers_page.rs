@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use healbench_protocol::{AgentKind, ErrorClass};
+use healbench_core::{AgentKind, ErrorClass};
 use healbench_reports::{
     Ablation, AgentReport, Effect, LAST_CALL_NUMBER, MatrixColumn, Metric, ReportRow, agents_by_information,
 };

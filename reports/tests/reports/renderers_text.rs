@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use healbench_protocol::AgentKind;
-use healbench_record::RunStatus;
+use healbench_core::AgentKind;
 use healbench_reports::render::{Detail, TerminalOptions, markdown, matrix, terminal};
 use healbench_reports::{AgentReport, Metric, Report, select};
+use healbench_store::RunStatus;
 
 use crate::numbers::{
     self, Column, UNKNOWN, amount_effect, condition, count, join_nonempty, known, points_effect, row_label, row_texts,

@@ -1,7 +1,6 @@
 //! Snapshot tests of the layout of the terminal output, for sample reports and several widths.
 
-use healbench_protocol::{Claim, ErrorFormat, Measure, Span};
-use healbench_record::{EpisodeRecord, Plan};
+use healbench_core::{Claim, EpisodeRecord, ErrorFormat, Measure, Plan, Span};
 use healbench_reports::render::{Detail, TerminalOptions, json, plain_text, terminal};
 use healbench_reports::statistics::Interval;
 use healbench_reports::{Difference, Report, Scope, summarize};
@@ -314,7 +313,7 @@ fn plain_text_leaves_text_alone() {
 #[test]
 fn unknown_is_null_in_json() {
     let plan = plan(2);
-    let (_folder, run) = run_with(&plan, &healbench_record::Records::default());
+    let (_folder, run) = run_with(&plan, &healbench_core::Records::default());
     let text = json(&summarize(&run, &manifest(&plan), Scope::Full).unwrap()).unwrap();
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     let row = &value["agents"][0]["rows"][1];

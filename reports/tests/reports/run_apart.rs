@@ -1,10 +1,10 @@
 //! Runs of live models that took place one after the other are marked.
 
-use healbench_protocol::AgentKind;
-use healbench_record::RunManifest;
+use healbench_core::AgentKind;
 use healbench_reports::gate::Policy;
 use healbench_reports::render::{ComparisonOptions, comparison, gate, json};
 use healbench_reports::{Baseline, Comparison, Side, compare};
+use healbench_store::RunManifest;
 
 use crate::gate::{complete_records, run_gate};
 use crate::sample::{manifest, plan, run_with};

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use healbench_protocol::{DrawKey, Draws, Seed};
-use healbench_record::{CellRef, Outcome, Plan, RunDir};
+use healbench_core::{CellRef, DrawKey, Draws, Outcome, Plan, Seed};
 use healbench_reports::FrameWriter;
+use healbench_store::RunDir;
 use serde_json::json;
 
 use crate::gate::complete_records;

@@ -1,11 +1,11 @@
 //! A small plan, consistent rows for it, and a run directory that contains them.
 
-use healbench_protocol::{AgentKind, AgentSpec, ErrorFormat, Guardrails, Opening, Seed, ToolsMode, Usage};
-use healbench_record::{
-    BilledTokens, CallRecord, ChainEnd, Condition, ENDINGS, Environment, EpisodeCounts, EpisodeRecord, FORMAT_VERSION,
-    ModelUsage, Outcome, Plan, PlannedScenario, Records, RunDir, RunManifest, RunStatus,
+use healbench_core::{
+    AgentKind, AgentSpec, BilledTokens, CallRecord, ChainEnd, Condition, ENDINGS, EpisodeCounts, EpisodeRecord,
+    ErrorFormat, Guardrails, ModelUsage, Opening, Outcome, Plan, PlannedScenario, Records, Seed, ToolsMode, Usage,
 };
 use healbench_reports::FrameWriter;
+use healbench_store::{FORMAT_VERSION, RunDir, RunManifest, RunStatus};
 use tempfile::TempDir;
 
 pub(crate) fn plan(trials: u32) -> Plan {
@@ -26,9 +26,9 @@ pub(crate) fn plan(trials: u32) -> Plan {
     };
     Plan {
         seed: Seed(7),
-        order: healbench_record::PlanOrder::Product,
+        order: healbench_core::PlanOrder::Product,
         trials,
-        environment: Environment::default(),
+        environment: healbench_core::PlannedEnvironment::default(),
         agents: vec![agent(AgentKind::Scripted, "typical"), agent(AgentKind::Llm, "openai:gpt-5-mini")],
         conditions: vec![
             Condition::new(Guardrails::NONE, ErrorFormat::Bare),

@@ -1,7 +1,6 @@
 //! What is left out where there is no room.
 
-use healbench_protocol::{ErrorFormat, Guardrails};
-use healbench_record::{BilledTokens, CellRef, Condition, Outcome, Plan, Records};
+use healbench_core::{BilledTokens, CellRef, Condition, ErrorFormat, Guardrails, Outcome, Plan, Records};
 use healbench_reports::render::{Detail, TerminalOptions, markdown, terminal};
 use healbench_reports::{Report, agents_by_information, select};
 

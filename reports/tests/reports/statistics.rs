@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use healbench_protocol::Seed;
+use healbench_core::Seed;
 use healbench_reports::statistics::{
     ClusterSums, EndedChains, Interval, Median, Resamples, Trials, bca_mean, bca_ratio, clopper_pearson, holm,
     kaplan_meier_median, mcnemar_mid_p, pass_at_k, pass_hat_k, pass_hat_k_interval, sign_interval, tango, wilson,

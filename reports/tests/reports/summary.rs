@@ -1,8 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use healbench_protocol::Usage;
-use healbench_record::{
-    CallRecord, CellRef, ChainEnd, EpisodeCounts, EpisodeRecord, ModelUsage, Outcome, Plan, Records,
+use healbench_core::{
+    CallRecord, CellRef, ChainEnd, EpisodeCounts, EpisodeRecord, ModelUsage, Outcome, Plan, Records, Usage,
 };
 use healbench_reports::statistics::{
     ClusterPairs, ClusterSums, EndedChains, FixedWithin, Median, Resamples, ThisSuite, Trials, bca_ratio,

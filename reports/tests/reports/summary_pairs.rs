@@ -1,6 +1,6 @@
 //! Tests of reports whose rows cannot be paired or read, and of their reproducibility.
 
-use healbench_record::Outcome;
+use healbench_core::Outcome;
 use healbench_reports::{FrameWriter, ReportError, Scope, summarize};
 
 use crate::sample::{empty_run, manifest, plan, records, run_with};

@@ -1,7 +1,6 @@
 //! Tests of transcripts on a terminal.
 
-use healbench_protocol::{Condition, ErrorFormat, Guardrails};
-use healbench_record::{CallRecord, Outcome};
+use healbench_core::{CallRecord, Condition, ErrorFormat, Guardrails, Outcome};
 use healbench_reports::render::{TranscriptOptions, transcript};
 use healbench_reports::{CallStep, SentCall, Transcript, TranscriptStep};
 use proptest::prelude::*;

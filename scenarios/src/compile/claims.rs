@@ -1,4 +1,4 @@
-use healbench_protocol::{Claim, Measure, Span};
+use healbench_core::{Claim, Measure, Span};
 
 use super::Compiler;
 use crate::file::{ClaimFile, SpanFile};

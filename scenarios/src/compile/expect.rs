@@ -1,6 +1,6 @@
+use healbench_core::Object;
 use healbench_engine::StateCheck;
 use healbench_engine::definition::{FaultDef, FaultKind};
-use healbench_protocol::Object;
 use serde_json::{Value, json};
 
 use super::Compiler;

@@ -1,5 +1,5 @@
+use healbench_core::Object;
 use healbench_engine::definition::{Code, Filter, Handler, Relation, Rule, Severity, ToolFailure};
-use healbench_protocol::Object;
 use indexmap::IndexMap;
 use serde_json::Value;
 

@@ -9,9 +9,9 @@ mod server;
 mod tools;
 mod world;
 
+use healbench_core::canonical_json;
 use healbench_engine::contract::ContractAwareness;
 use healbench_engine::definition::WorldDef;
-use healbench_protocol::canonical_json;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 

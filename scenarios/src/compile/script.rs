@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
+use healbench_core::{DrawKey, Object, RecordQuery, Seed, Step, ToolCall};
 use healbench_engine::IssueKind;
 use healbench_engine::definition::{Action, Tool, WorldDef};
-use healbench_protocol::{DrawKey, Object, RecordQuery, Seed, Step, ToolCall};
 use jsonschema::Validator;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::Value;

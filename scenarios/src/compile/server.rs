@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use healbench_protocol::{looks_like_secret, secrets_in_url};
+use healbench_text::{looks_like_secret, secrets_in_url};
 
 use super::Compiler;
 use super::tools::{NamedTool, Tools};
@@ -66,7 +66,7 @@ pub(super) fn compile(compiler: &mut Compiler<'_>, stored_tools: Option<&str>) -
     let tools_path = folder.join(&file.tools_file);
     let text = match stored_tools
         .map(|text| Ok(text.to_owned()))
-        .unwrap_or_else(|| healbench_protocol::read_text_file(&tools_path, healbench_protocol::MAX_LIST_BYTES))
+        .unwrap_or_else(|| healbench_files::read_text_file(&tools_path, healbench_files::MAX_LIST_BYTES))
     {
         Ok(text) => text,
         Err(error) => {

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
+use healbench_core::Object;
 use healbench_engine::definition::{Action, Entitlement, Handler, Presenter, Tool};
-use healbench_protocol::Object;
 use serde_json::{Value, json};
 
 use super::Compiler;

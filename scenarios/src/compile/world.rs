@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
+use healbench_core::canonical_json;
 use healbench_engine::definition::TableDef;
-use healbench_protocol::canonical_json;
 use serde_json::Value;
 
 use super::{Compiler, short_json};

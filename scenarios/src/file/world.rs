@@ -1,4 +1,4 @@
-use healbench_protocol::Object;
+use healbench_core::Object;
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;

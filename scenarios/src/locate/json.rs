@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use healbench_protocol::Object;
+use healbench_core::Object;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use healbench_core::{Draws, canonical_json};
 use healbench_engine::definition::{Handler, Rule};
-use healbench_protocol::{Draws, canonical_json};
 use serde_json::{Value, json};
 
 use super::{Edit, InapplicableMistake, MistakeParams, MutationPlan, Target};

@@ -17,8 +17,8 @@ mod values;
 pub use kind::MistakeKind;
 pub(crate) use mutate::{Edit, ExistingKeys, Mutation, MutationPlan, mutate};
 
+use healbench_core::Object;
 use healbench_engine::definition::{Action, Tool, WorldDef};
-use healbench_protocol::Object;
 use jsonschema::Validator;
 use serde_json::Value;
 

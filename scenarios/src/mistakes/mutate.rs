@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use healbench_protocol::{Draws, Object};
+use healbench_core::{Draws, Object};
 use serde_json::Value;
 
 use super::ids;

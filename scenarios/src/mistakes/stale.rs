@@ -1,6 +1,7 @@
 //! Calls that follow a contract that has changed.
 
-use healbench_protocol::{Object, compared_part};
+use healbench_core::Object;
+use healbench_text::compared_part;
 use serde_json::{Value, json};
 
 use super::{Edit, InapplicableMistake, MistakeKind, MistakeParams, MutationPlan, Target, reject_params};

@@ -92,6 +92,6 @@ impl Lists<'_> {
     }
 }
 
-fn wraps(map: &healbench_protocol::Object) -> bool {
+fn wraps(map: &healbench_core::Object) -> bool {
     WRAPPERS.iter().any(|(key, _)| map.get(*key).is_some_and(Value::is_array))
 }

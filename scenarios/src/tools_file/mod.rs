@@ -7,9 +7,10 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use healbench_core::Object;
 use healbench_engine::definition::{Action, Handler, Presenter, Tool};
 use healbench_engine::{upgrade_schema, valid_example};
-use healbench_protocol::{Object, nearest_name};
+use healbench_text::nearest_name;
 use serde_json::{Value, json};
 
 use self::listing::Entry;
@@ -44,7 +45,7 @@ pub struct ToolList {
 /// Returns [`LoadError::Unreadable`], or [`LoadError::Invalid`] with all problems of a file without a valid tool.
 pub fn load_tools(path: &Path) -> Result<ToolList, LoadError> {
     let label = path.display().to_string();
-    let bytes = healbench_protocol::read_file(path, healbench_protocol::MAX_LIST_BYTES)
+    let bytes = healbench_files::read_file(path, healbench_files::MAX_LIST_BYTES)
         .map_err(|source| LoadError::Unreadable { path: label.clone(), source })?;
     let result = match std::str::from_utf8(&bytes) {
         Ok(text) => load_tools_str(&label, text),

@@ -1,6 +1,6 @@
 //! The errors of document 001 that a scenario can make.
 
-use healbench_protocol::{ErrorFormat, Guardrails, ToolCall, ToolResponse};
+use healbench_core::{ErrorFormat, Guardrails, ToolCall, ToolResponse};
 use serde_json::{Value, json};
 
 use super::*;

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
+use healbench_core::{Seed, ToolCall};
 use healbench_engine::{World, WorldBase};
-use healbench_protocol::{Seed, ToolCall};
 use healbench_scenarios::{EpisodeState, Expectation};
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
+use healbench_core::Seed;
 use healbench_engine::contract::{ToolContract, diff_contracts};
-use healbench_protocol::Seed;
 use healbench_scenarios::{LoadError, Syntax, load_file, load_str};
 use serde_json::Value;
 

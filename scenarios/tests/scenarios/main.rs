@@ -16,8 +16,8 @@ mod tools_files;
 
 use std::sync::Arc;
 
+use healbench_core::{ErrorFormat, Guardrails, Seed};
 use healbench_engine::{Engine, StateChecks, World, WorldBase};
-use healbench_protocol::{ErrorFormat, Guardrails, Seed};
 use healbench_scenarios::{Scenario, Syntax, load_str, load_suite};
 
 /// Parses a scenario, or panics with its diagnostics.

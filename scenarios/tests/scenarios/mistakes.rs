@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use healbench_protocol::{Object, Seed, Step};
+use healbench_core::{Object, Seed, Step};
 use healbench_scenarios::{MistakeKind, Scenario};
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ fn steps(scenario: &Scenario, trials: u32) -> impl Iterator<Item = Step> {
     (0..trials).flat_map(move |trial| scenario.schedule(Seed(7), trial, &world).script.steps)
 }
 
-fn arguments(call: &healbench_protocol::ToolCall) -> &Object {
+fn arguments(call: &healbench_core::ToolCall) -> &Object {
     call.object().unwrap()
 }
 

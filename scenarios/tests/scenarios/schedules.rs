@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use healbench_protocol::Seed;
+use healbench_core::Seed;
 
 use crate::{CHANGE_CALL, mistakes_yaml, quickstart, scenario};
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use healbench_protocol::Seed;
+use healbench_core::Seed;
 use healbench_scenarios::{EPISODE_DIR, LoadError, Server, ServerEndpoint, Source, Syntax, load_file, load_stored};
 
 const SCENARIO: &str = r#"

@@ -1,4 +1,4 @@
-use healbench_protocol::{Measure, Seed};
+use healbench_core::{Measure, Seed};
 use healbench_scenarios::{EpisodeState, LoadError, Scenario, built_in_suites, load_suite};
 
 use crate::{built_in, quickstart, state_of, world_and_engine};

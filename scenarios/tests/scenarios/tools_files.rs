@@ -1,8 +1,8 @@
 //! Lists of tools as MCP servers, SDKs and model APIs write them.
 
+use healbench_core::{ErrorFormat, Guardrails, ToolCall};
 use healbench_engine::definition::{Tool, WorldDef};
 use healbench_engine::{Engine, World, WorldBase};
-use healbench_protocol::{ErrorFormat, Guardrails, ToolCall};
 use healbench_scenarios::load_tools_str;
 use insta::assert_snapshot;
 use serde_json::{Value, json};

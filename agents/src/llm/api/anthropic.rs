@@ -4,7 +4,7 @@
 //! blocks, but rejects both in requests. They are omitted, and so are messages that become empty. Adjacent user
 //! messages are then merged into one.
 
-use healbench_protocol::{Object, Usage};
+use healbench_core::{Object, Usage};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 

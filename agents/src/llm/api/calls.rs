@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use healbench_protocol::Object;
+use healbench_core::Object;
 use serde_json::Value;
 
 use crate::llm::Arguments;

@@ -3,7 +3,7 @@
 //! Gemini matches results to calls by order and name. It returns ids for some calls only: these are sent back with the
 //! results. All other ids in a conversation are generated here and not sent.
 
-use healbench_protocol::{Object, Usage};
+use healbench_core::{Object, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

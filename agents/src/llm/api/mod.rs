@@ -7,7 +7,7 @@ mod openai;
 mod openai_chat;
 mod openai_responses;
 
-use healbench_protocol::Object;
+use healbench_core::Object;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

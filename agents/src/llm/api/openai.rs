@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use healbench_protocol::NumberTexts;
+use healbench_core::NumberTexts;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use healbench_protocol::Usage;
+use healbench_core::Usage;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

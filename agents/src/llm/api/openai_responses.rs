@@ -1,6 +1,6 @@
 //! The OpenAI responses API, used without server-side state.
 
-use healbench_protocol::Usage;
+use healbench_core::Usage;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -4,7 +4,8 @@ use std::fs;
 use std::io::{self, BufRead, BufReader, Read as _, Write as _};
 use std::path::Path;
 
-use healbench_protocol::{fingerprint, private_file, read_bounded_line};
+use healbench_core::fingerprint;
+use healbench_files::{private_file, read_bounded_line};
 use serde_json::{Value, json};
 
 use super::error::io_error;
@@ -57,7 +58,7 @@ pub(super) struct Lines {
 /// Reads the file of a model.
 pub(super) fn read(path: &Path) -> Result<Vec<Record>, CassetteError> {
     let open = || {
-        let file = healbench_protocol::open_regular_file(path)?;
+        let file = healbench_files::open_regular_file(path)?;
         let most = file.metadata()?.len().saturating_mul(MAX_RATIO).clamp(SMALL, MAX_UNPACKED);
         Ok((zstd::Decoder::new(file)?, most))
     };

@@ -4,7 +4,7 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 
-use healbench_protocol::private_file;
+use healbench_files::private_file;
 
 use super::CassetteError;
 use super::error::io_error;
@@ -81,7 +81,7 @@ impl Drop for Journal {
 /// Returns the recordings in a folder's journal, and the length of its complete lines in bytes.
 pub(super) fn read(dir: &Path) -> Result<(Vec<Record>, u64), CassetteError> {
     let path = dir.join(NAME);
-    match healbench_protocol::open_regular_file(&path) {
+    match healbench_files::open_regular_file(&path) {
         Ok(file) => read_lines(&path, &mut BufReader::new(file)).map(|lines| (lines.records, lines.length)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((Vec::new(), 0)),
         Err(error) => Err(io_error("read", &path)(error)),

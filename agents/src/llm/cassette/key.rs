@@ -1,6 +1,6 @@
 use std::fmt;
 
-use healbench_protocol::{canonical_json, fingerprint};
+use healbench_core::{canonical_json, fingerprint};
 use serde_json::Value;
 
 use crate::llm::Api;

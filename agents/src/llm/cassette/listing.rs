@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use healbench_protocol::Usage;
+use healbench_core::Usage;
 
 use super::excerpt::{escape_invisible, excerpt};
 use super::record::Record;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use healbench_protocol::canonical_json;
+use healbench_core::canonical_json;
 use serde_json::Value;
 
 use super::Request;

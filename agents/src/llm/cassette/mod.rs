@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use healbench_protocol::canonical_json;
+use healbench_core::canonical_json;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 
@@ -216,7 +216,7 @@ impl Cassette {
     /// Returns the base URLs of the recorded models, by API and model.
     fn servers(&self) -> Result<BTreeMap<String, String>, CassetteError> {
         let path = self.dir.join(SERVERS);
-        match healbench_protocol::read_file(&path, healbench_protocol::MAX_WRITTEN_BYTES) {
+        match healbench_files::read_file(&path, healbench_files::MAX_WRITTEN_BYTES) {
             Ok(text) => serde_json::from_slice(&text).map_err(|error| CassetteError::Damaged {
                 path,
                 line: error.line(),

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use healbench_protocol::{ChecksumError, checked_members, line_with_checksum};
+use healbench_files::{ChecksumError, checked_members, line_with_checksum};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

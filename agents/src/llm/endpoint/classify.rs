@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use healbench_protocol::Secrets;
+use healbench_text::Secrets;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION};
 use reqwest::{StatusCode, Url};
 use serde_json::Value;

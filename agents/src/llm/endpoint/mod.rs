@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use healbench_protocol::secrets;
+use healbench_text::secrets;
 use reqwest::{Client, Request, Url};
 use serde_json::Value;
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use healbench_mcp::is_loopback;
-use healbench_protocol::keep_secret;
+use healbench_text::keep_secret;
 use reqwest::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Client, ClientBuilder, Url};

@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use healbench_config::{ConfigError, Document, is_name};
+use healbench_core::{Object, ToolsMode};
+use healbench_files::{ConfigError, Document, is_name};
 use healbench_mcp::is_loopback;
-use healbench_protocol::{Object, ToolsMode};
 use reqwest::Url;
 
 pub(super) use base_url::HOST;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use healbench_config::{hint, is_name, list, printable};
-use healbench_protocol::looks_like_secret;
+use healbench_files::{hint, is_name, list, printable};
+use healbench_text::looks_like_secret;
 
 use super::{ModelTable, defaults};
 use crate::llm::{Api, Model, PriceTable};

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use healbench_config::{ConfigError, Table, Value, is_name, list, printable};
-use healbench_protocol::{Object, ToolsMode};
+use healbench_core::{Object, ToolsMode};
+use healbench_files::{ConfigError, Table, Value, is_name, list, printable};
 
 use super::{base_url, defaults};
 use crate::llm::{Api, Connections, Limits, Model, Price, Sampling};

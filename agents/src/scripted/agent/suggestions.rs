@@ -1,6 +1,6 @@
 //! Calls that a text advises.
 
-use healbench_protocol::Step;
+use healbench_core::Step;
 
 use super::ScriptedAgent;
 use super::wrong_repair::MeantCall;

@@ -2,7 +2,7 @@
 //!
 //! These decisions have draws of their own, so all others are the same for every probability of a wrong repair.
 
-use healbench_protocol::{ToolCall, Turn};
+use healbench_core::{ToolCall, Turn};
 use serde_json::Value;
 
 use super::ScriptedAgent;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use healbench_protocol::{Script, ToolSpec};
+use healbench_core::{Script, ToolSpec};
 use serde_json::Value;
 
 /// The names of tools, actions and fields that an agent knows: those of the tool list, and those in the script's
@@ -239,7 +239,7 @@ fn put_value(out: &mut Vec<u8>, value: &Value) {
 
 #[cfg(test)]
 mod tests {
-    use healbench_protocol::{Step, ToolCall};
+    use healbench_core::{Step, ToolCall};
     use serde_json::json;
 
     use super::*;

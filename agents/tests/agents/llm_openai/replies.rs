@@ -1,7 +1,7 @@
 //! Parsed responses.
 
 use healbench_agents::llm::{Api, Arguments, AssistantMessage, FinishReason, Reply, SentCall};
-use healbench_protocol::Usage;
+use healbench_core::Usage;
 use serde_json::{Value, json};
 
 use super::{BOTH, answer, call, changed, chat_message, read, responses_answer};

@@ -1,4 +1,4 @@
-use healbench_protocol::{escape_markdown, plain_text};
+use healbench_text::{escape_markdown, plain_text};
 
 use super::{
     answer, by_finding, coverage, headline, kind_rows, line, plural, sentence, template_line, title, tool_rows, worst,

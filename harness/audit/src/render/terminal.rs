@@ -1,4 +1,4 @@
-use healbench_protocol::plain_text;
+use healbench_text::plain_text;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::Args;
-use healbench_record::MAX_SHARDS;
+use healbench_core::MAX_SHARDS;
 
 #[derive(Debug, Args)]
 pub(crate) struct MergeArgs {

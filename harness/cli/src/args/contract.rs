@@ -2,8 +2,8 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
+use healbench_core::{NamedEntry, UNDECLARED, Undeclared};
 use healbench_engine::contract::Severity;
-use healbench_protocol::{NamedEntry, UNDECLARED, Undeclared};
 
 #[derive(Debug, Args)]
 pub(crate) struct ContractArgs {

@@ -29,7 +29,7 @@ pub(crate) fn audit(args: &AuditArgs, terminal: &Terminal) -> Result<ExitStatus,
     let baseline = args.baseline.as_deref().map(read_baseline).transpose()?;
     let calls = match &args.calls {
         Some(path) => {
-            let text = healbench_protocol::read_text_file(path, healbench_protocol::MAX_WRITTEN_BYTES);
+            let text = healbench_files::read_text_file(path, healbench_files::MAX_WRITTEN_BYTES);
             let text = text.map_err(|source| CliError::read(path, &source))?;
             CallsFile::parse(&text).map_err(|error| CliError::from(AuditError::from(error)).within(path.display()))?
         }
@@ -67,7 +67,7 @@ fn start(supervisor: &Supervisor, args: &AuditArgs) -> Result<Server, AuditError
 
 fn read_baseline(path: &Path) -> Result<AuditReport, CliError> {
     let help = "write one with `healbench audit --output json=FILE`";
-    let text = healbench_protocol::read_text_file(path, healbench_protocol::MAX_LIST_BYTES);
+    let text = healbench_files::read_text_file(path, healbench_files::MAX_LIST_BYTES);
     let text = text.map_err(|source| CliError::read(path, &source).help(help))?;
     AuditReport::parse(&text).map_err(|error| CliError::new(error).within(path.display()).help(help))
 }

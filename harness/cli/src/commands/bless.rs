@@ -19,7 +19,7 @@ pub(crate) fn bless(args: &BlessArgs, terminal: &Terminal) -> Result<ExitStatus,
     let name = args.run.to_string_lossy().into_owned();
     let baseline =
         Baseline::from_run(&run, &manifest, policy.infra_share).map_err(|source| bless_error(&name, &source))?;
-    let before = match healbench_protocol::read_text_file(&args.out, healbench_protocol::MAX_GENERATED_BYTES) {
+    let before = match healbench_files::read_text_file(&args.out, healbench_files::MAX_GENERATED_BYTES) {
         Ok(text) => Some(text),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(source) => return Err(CliError::read(&args.out, &source)),

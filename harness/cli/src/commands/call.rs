@@ -4,12 +4,13 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use healbench_core::{
+    Condition, EnvironmentKind, NumberTexts, SERVER_NAME, Seed, ToolCall, ToolSpec, tool_definitions,
+};
 use healbench_engine::contract::ContractAwareness;
 use healbench_engine::definition::{Tool, WorldDef};
 use healbench_engine::{ClientProfile, CompileError, Engine, GuardedReply, World, WorldBase};
 use healbench_mcp::{Line, MAX_LINE, call_outcome, read_line};
-use healbench_protocol::{EnvironmentKind, NumberTexts, SERVER_NAME, Seed, ToolCall, ToolSpec, tool_definitions};
-use healbench_record::Condition;
 use healbench_reports::render::{plain_text, pluralize};
 use healbench_runner::{ClientReply, TokenCounter, is_estimated, reply_through_client, simulator_engine};
 use healbench_scenarios::Scenario;

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use healbench_agents::llm::cassette::{Cassette, Entry, Key};
-use healbench_protocol::EnvironmentKind;
-use healbench_record::{CassetteMode, RunDir, RunStatus};
+use healbench_core::EnvironmentKind;
 use healbench_reports::render::{count, plain_text, pluralize, shell_quote};
 use healbench_runner::{Job, execute, server_environments};
+use healbench_store::{CassetteMode, RunDir, RunStatus};
 
 use super::run::all_scored;
 use crate::args::{CassetteArgs, CassetteCommand};

@@ -1,11 +1,11 @@
 use std::path::Path;
 
-use healbench_record::{RunDir, RunManifest, RunStatus};
 use healbench_reports::render::html::{self, ComparisonPage};
 use healbench_reports::render::{
     ComparisonOptions, comparison, comparison_markdown, json, matrix as render_matrix, matrix_markdown, shell_quote,
 };
 use healbench_reports::{Axis, Change, Side, compare as compare_runs, matrix};
+use healbench_store::{RunDir, RunManifest, RunStatus};
 
 use super::report::write_page;
 use super::scenario_changes::scenario_changes;

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use healbench_core::Undeclared;
 use healbench_engine::contract::{ContractChange, Lockfile, Severity, report_text};
 use healbench_engine::definition::Tool;
-use healbench_protocol::Undeclared;
 use healbench_reports::render::{plain_text, pluralize};
 use healbench_scenarios::Scenario;
 use serde_json::Value;
@@ -192,7 +192,7 @@ fn file_kind(path: &Path) -> FileKind {
     if !path.is_file() || matches!(extension.as_str(), "yaml" | "yml") {
         return FileKind::Scenarios;
     }
-    let value: Option<Value> = healbench_protocol::read_file(path, healbench_protocol::MAX_LIST_BYTES)
+    let value: Option<Value> = healbench_files::read_file(path, healbench_files::MAX_LIST_BYTES)
         .ok()
         .and_then(|text| serde_json::from_slice(&text).ok());
     let has = |key: &str| value.as_ref().is_some_and(|value| value.get(key).is_some());

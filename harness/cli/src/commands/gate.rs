@@ -2,7 +2,6 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use healbench_record::{PairedRun, RunDir, RunDirError, RunManifest};
 use healbench_reports::Baseline;
 use healbench_reports::gate::{
     self, GateError, GateReport, MayDiffer, NamedBaseline, Policy, SourceLocation, Verdict, gate_rounds,
@@ -10,6 +9,7 @@ use healbench_reports::gate::{
 };
 use healbench_reports::render::gate::{GateOptions, github, junit, markdown, terminal as render_terminal};
 use healbench_reports::render::{json, plain_text};
+use healbench_store::{PairedRun, RunDir, RunDirError, RunManifest};
 
 use super::outputs;
 use crate::args::{GateArgs, GateRenderer};
@@ -60,7 +60,7 @@ fn render(
 /// Reads a policy file, or returns the built-in policy.
 pub(super) fn read_policy(file: Option<&Path>) -> Result<Policy, CliError> {
     let Some(path) = file else { return Ok(Policy::default()) };
-    let text = healbench_protocol::read_text_file(path, healbench_protocol::MAX_WRITTEN_BYTES)
+    let text = healbench_files::read_text_file(path, healbench_files::MAX_WRITTEN_BYTES)
         .map_err(|source| CliError::read(path, &source))?;
     Ok(Policy::parse(&path.to_string_lossy(), &text)?)
 }
@@ -73,14 +73,14 @@ fn run_report(base: &Path, candidate: &Path, policy: &Policy) -> Result<GateRepo
         run_baseline(&base_name, &run, &manifest)?
     } else {
         let text =
-            healbench_protocol::read_text_file(base, healbench_protocol::MAX_GENERATED_BYTES).map_err(|source| {
-                match source.kind() {
+            healbench_files::read_text_file(base, healbench_files::MAX_GENERATED_BYTES).map_err(
+                |source| match source.kind() {
                     io::ErrorKind::NotFound => {
                         CliError::read(base, &source).help("write one with `healbench bless RUN --out FILE`")
                     }
                     _ => CliError::read(base, &source),
-                }
-            })?;
+                },
+            )?;
         Baseline::parse(&text).map_err(|source| GateError::Baseline { file: base_name.clone(), source })?
     };
     let (run, manifest) = open_complete(candidate)?;

@@ -9,7 +9,7 @@ use healbench_mcp::Supervisor;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
-use healbench_protocol::{looks_like_secret, names_secret, secrets_in_url};
+use healbench_text::{looks_like_secret, names_secret, secrets_in_url};
 
 use crate::error::{CliError, ExitStatus};
 use crate::terminal::Terminal;

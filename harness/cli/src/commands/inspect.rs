@@ -4,9 +4,10 @@ use std::fs;
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
-use healbench_record::{CellRef, Plan, RunDir, RunManifest};
+use healbench_core::{CellRef, Plan};
 use healbench_reports::render::{inspect_log, inspect_sample, pluralize, shell_quote};
 use healbench_reports::{Report, Scope, rows_of_episodes, summarize};
+use healbench_store::{RunDir, RunManifest};
 
 use super::transcript::each_transcript;
 use crate::error::{CliError, ExitStatus};

@@ -5,14 +5,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use healbench_agents::llm::cassette::merge_cassettes;
+use healbench_core::{Episodes, format_numbers};
 use healbench_mcp::Supervisor;
-use healbench_record::{
-    CassetteMode, Episodes, RecordedTurnsReader, RecordedTurnsWriter, RunDir, RunDirError, RunManifest, RunStatus,
-    ShardState, StoredScenario, format_numbers, merge_manifests, survey,
-};
 use healbench_reports::FrameWriter;
 use healbench_reports::render::{Detail, pluralize, shell_quote};
 use healbench_scenarios::Source;
+use healbench_store::{
+    CassetteMode, RecordedTurnsReader, RecordedTurnsWriter, RunDir, RunDirError, RunManifest, RunStatus, ShardState,
+    StoredScenario, merge_manifests, survey,
+};
 
 use super::hook::on_complete;
 use super::report;
@@ -67,7 +68,7 @@ pub(crate) fn merge(args: &MergeArgs, terminal: &Terminal) -> Result<ExitStatus,
     let lockfile = match runs.first().filter(|_| has_lockfile) {
         Some((run, _)) => {
             let path = run.lockfile_path();
-            let text = healbench_protocol::read_text_file(&path, healbench_protocol::MAX_GENERATED_BYTES);
+            let text = healbench_files::read_text_file(&path, healbench_files::MAX_GENERATED_BYTES);
             Some(text.map_err(|source| CliError::read(&path, &source))?)
         }
         None => None,

@@ -1,9 +1,9 @@
 use std::fmt::Write as _;
 
-use healbench_protocol::AgentSpec;
-use healbench_record::{Plan, RunDir};
+use healbench_core::{AgentSpec, Plan};
 use healbench_reports::render::{count, json, money, plain_text, pluralize, sample_sizes as render_sizes};
 use healbench_reports::{Side, SizeAssumptions, measure_variation, sample_sizes};
+use healbench_store::RunDir;
 
 use crate::args::{PlanArgs, ShardArgs, SizeArgs};
 use crate::error::{CliError, ExitStatus};

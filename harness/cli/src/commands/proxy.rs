@@ -3,9 +3,10 @@ use std::io::{self, BufReader, Write};
 use std::path::Path;
 use std::process;
 
+use healbench_files::private_file;
 use healbench_mcp::{ServerCommand, Variables};
-use healbench_protocol::{keep_variable, names_secret, private_file};
 use healbench_proxy::{Files, Recording, Rules, proxy as run};
+use healbench_text::{keep_variable, names_secret};
 
 use crate::args::ProxyArgs;
 use crate::axis_values::parse_single_format;

@@ -1,9 +1,9 @@
 use std::path::Path;
 
-use healbench_record::{RunDir, RunManifest, RunStatus};
 use healbench_reports::render::html::{self, RunPage, Transcripts};
 use healbench_reports::render::{Detail, TerminalOptions, shell_quote};
 use healbench_reports::{Report, Scope, render, summarize};
+use healbench_store::{RunDir, RunManifest, RunStatus};
 
 use super::inspect::write_logs;
 use super::transcript::each_transcript;

@@ -6,15 +6,15 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use healbench_agents::llm::cassette::Key;
+use healbench_core::{AgentKind, EnvironmentKind, Usage};
 use healbench_mcp::Supervisor;
-use healbench_protocol::{AgentKind, EnvironmentKind, Usage};
-use healbench_record::{
-    ClosedRecordedTurns, EpisodeResult, RecordedTurnsWriter, RunDir, RunManifest, RunStatus, read_recorded_turns_of,
-};
 use healbench_reports::render::{Detail, count, plain_text, pluralize, shell_quote};
 use healbench_reports::{ClosedFrames, FrameWriter, for_each_episode, read_responses, rows_of_episodes};
 use healbench_runner::{
     Checkpoints, Job, Limits, RunEnd, RunEvent, StopReason, StopRule, execute, server_environments,
+};
+use healbench_store::{
+    ClosedRecordedTurns, EpisodeResult, RecordedTurnsWriter, RunDir, RunManifest, RunStatus, read_recorded_turns_of,
 };
 
 use super::hook::on_complete;

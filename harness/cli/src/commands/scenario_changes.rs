@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use healbench_record::{Plan, RunDir};
+use healbench_core::Plan;
 use healbench_reports::render::html::ScenarioChange;
+use healbench_store::RunDir;
 
 /// The largest number of scenarios whose texts are read.
 const MAX_SCENARIOS: usize = 50;

@@ -8,11 +8,10 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+use healbench_core::{EnvironmentError, EnvironmentKind, Plan, SERVER_NAME, Seed, tool_definitions};
 use healbench_mcp::{
     Incoming, IncomingCall, Line, MAX_LINE, Supervisor, ToolServer, attach as relay, call_outcome, read_line,
 };
-use healbench_protocol::{EnvironmentError, EnvironmentKind, SERVER_NAME, Seed, tool_definitions};
-use healbench_record::Plan;
 use healbench_reports::render::{plain_text, pluralize};
 use healbench_runner::{Axes, EnvironmentFactory, ScenarioContext, build_plan, server_environments};
 use healbench_scenarios::Scenario;

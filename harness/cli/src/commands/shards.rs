@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use healbench_record::{Progress, RunDir, RunManifest, RunStatus, ShardState, SurveyedShard};
 use healbench_reports::count_outcomes;
+use healbench_store::{Progress, RunDir, RunManifest, RunStatus, ShardState, SurveyedShard};
 
 use crate::clock::since_1970;
 use crate::error::CliError;

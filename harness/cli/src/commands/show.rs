@@ -1,6 +1,8 @@
-use healbench_protocol::{AxisError, AxisValues, ConditionEntry, ErrorFormat, Guardrails, Opening};
-use healbench_record::{CellRef, Condition, Plan, RunDir};
+use healbench_core::{
+    AxisError, AxisValues, CellRef, Condition, ConditionEntry, ErrorFormat, Guardrails, Opening, Plan,
+};
 use healbench_reports::render::{self, TranscriptOptions, count, plain_text};
+use healbench_store::RunDir;
 
 use super::transcript::{transcripts, transcripts_under};
 use crate::args::ShowArgs;

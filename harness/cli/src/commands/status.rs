@@ -3,8 +3,9 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use healbench_record::{ShardState, Shards, Survey, SurveyedShard, format_numbers, survey};
+use healbench_core::{Shards, format_numbers};
 use healbench_reports::render::{count, duration, json, plain_text};
+use healbench_store::{ShardState, Survey, SurveyedShard, survey};
 use serde::Serialize;
 
 use super::shards::{ACTIVE_S, FoundShard, find_shards, is_recent};

@@ -4,10 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use healbench_agents::llm::ModelRef;
-use healbench_protocol::{EnvironmentKind, ErrorFormat, Origin, ProgramReport, Turn};
-use healbench_record::{
-    CallRecord, CellRef, Condition, EpisodeRecord, Plan, RecordedTurn, RecordedTurns, ResponseRecord, RunDir,
-    read_recorded_turns_of,
+use healbench_core::{
+    CallRecord, CellRef, Condition, EnvironmentKind, EpisodeRecord, ErrorFormat, Origin, Plan, ProgramReport,
+    RecordedTurn, RecordedTurns, ResponseRecord, Turn,
 };
 use healbench_reports::render::{plain_text, pluralize, shell_quote};
 use healbench_reports::{
@@ -15,6 +14,7 @@ use healbench_reports::{
     rows_of_episodes,
 };
 use healbench_runner::{EpisodeEvent, Replayer};
+use healbench_store::{RunDir, read_recorded_turns_of};
 use serde_json::Value;
 
 use crate::error::{CliError, ErrorKind};

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use healbench_protocol::Seed;
+use healbench_core::Seed;
 use healbench_reports::render::{plain_text, pluralize};
 use healbench_runner::{LeakAudit, LeakKind, LeakMatch, LeakPlace, audit_leaks};
 

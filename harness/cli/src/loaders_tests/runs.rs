@@ -5,12 +5,13 @@ use std::path::Path;
 use std::process::Command;
 
 use healbench_agents::llm::cassette::Cassette;
-use healbench_protocol::{fingerprint, line_with_checksum};
-use healbench_record::{Journal, RequestFile, RunDir, merge_manifests, survey, visit_recorded_turns};
+use healbench_core::fingerprint;
+use healbench_files::line_with_checksum;
 use healbench_reports::render::html::{self, RunPage};
 use healbench_reports::{
     Baseline, EpisodeFilter, EpisodeIndex, Scope, Side, compare, measure_variation, render, summarize,
 };
+use healbench_store::{Journal, RequestFile, RunDir, merge_manifests, survey, visit_recorded_turns};
 use serde_json::Value;
 
 use super::{fuzz_some, repository};

@@ -5,7 +5,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use healbench_record::{Progress, Shards};
+use healbench_core::Shards;
+use healbench_store::Progress;
 use serde::{Deserialize, Serialize};
 
 use crate::models::host_name;
@@ -73,7 +74,7 @@ impl BeaconFile {
             let name = entry.file_name().to_string_lossy().into_owned();
             let Some(stem) = name.strip_prefix('.').and_then(|name| name.strip_suffix(SUFFIX)) else { continue };
             // A file that is just being removed or was cut off says nothing.
-            let text = healbench_protocol::read_file(&entry.path(), healbench_protocol::MAX_WRITTEN_BYTES);
+            let text = healbench_files::read_file(&entry.path(), healbench_files::MAX_WRITTEN_BYTES);
             if let Some(file) = text.ok().and_then(|text| serde_json::from_slice(&text).ok()) {
                 found.push((folder.join(stem), file));
             }

@@ -1,10 +1,10 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use healbench_protocol::AgentKind;
-use healbench_record::{EpisodeRecord, ModelUsage, Outcome, Plan, Progress, RunManifest};
+use healbench_core::{AgentKind, EpisodeRecord, ModelUsage, Outcome, Plan};
 use healbench_reports::LiveCells;
 use healbench_reports::render::LiveTable;
+use healbench_store::{Progress, RunManifest};
 
 /// The progress of an active run. The caller passes the time.
 pub(crate) struct ProgressState {
@@ -138,9 +138,11 @@ impl ProgressState {
 mod tests {
     use std::time::Duration;
 
-    use healbench_protocol::{AgentSpec, ErrorFormat, Guardrails, Opening, Seed};
-    use healbench_record::{Condition, EndedBy, Environment, FORMAT_VERSION, PlannedScenario, RunStatus};
+    use healbench_core::{
+        AgentSpec, Condition, EndedBy, ErrorFormat, Guardrails, Opening, PlannedEnvironment, PlannedScenario, Seed,
+    };
     use healbench_reports::render::progress as format_progress;
+    use healbench_store::{FORMAT_VERSION, RunStatus};
 
     use super::*;
 
@@ -175,10 +177,10 @@ mod tests {
             files: Default::default(),
             replacing: Default::default(),
             plan: Plan {
-                order: healbench_record::PlanOrder::Product,
+                order: healbench_core::PlanOrder::Product,
                 seed: Seed(1),
                 trials: 3,
-                environment: Environment::default(),
+                environment: PlannedEnvironment::default(),
                 agents: vec![agent("a"), agent("b")],
                 conditions: vec![Condition::new(Guardrails::NONE, ErrorFormat::Bare)],
                 scenarios: vec![scenario],
@@ -199,8 +201,8 @@ mod tests {
             perfect_calls: 1,
             prompt_tokens: 10,
             prose_tokens: Some(20),
-            counts: healbench_record::EpisodeCounts { call_tokens: 1_000, ..Default::default() },
-            billed: Some(healbench_record::BilledTokens::default()),
+            counts: healbench_core::EpisodeCounts { call_tokens: 1_000, ..Default::default() },
+            billed: Some(healbench_core::BilledTokens::default()),
             model: Some(Box::new(ModelUsage { turns: Some(1), usd, ..ModelUsage::default() })),
         }
     }
@@ -282,7 +284,7 @@ mod tests {
     #[test]
     fn a_shard_has_parts_of_cells() {
         let mut sharded = manifest(AgentKind::Scripted);
-        sharded.shards = healbench_record::Shards::new(vec![1], 2);
+        sharded.shards = healbench_core::Shards::new(vec![1], 2);
         assert_eq!(sharded.episodes().iter().collect::<Vec<_>>(), [0, 2, 3, 5]);
         let mut state = ProgressState::new(&sharded, true, Instant::now());
         assert_eq!(state.total(), 4);

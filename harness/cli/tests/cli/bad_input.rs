@@ -1,4 +1,4 @@
-use healbench_record::FORMAT_VERSION;
+use healbench_store::FORMAT_VERSION;
 
 use super::*;
 

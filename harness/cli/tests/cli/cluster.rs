@@ -162,8 +162,8 @@ fn a_preempted_run_in_a_scratch_folder_is_resumed() {
     assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(!beacon.exists());
-    let (run, manifest) = healbench_record::RunDir::open_any(&sandbox.path("runs/one")).unwrap();
-    assert!(manifest.status == healbench_record::RunStatus::Interrupted && run.has_frames());
+    let (run, manifest) = healbench_store::RunDir::open_any(&sandbox.path("runs/one")).unwrap();
+    assert!(manifest.status == healbench_store::RunStatus::Interrupted && run.has_frames());
     sandbox.ok(&["run", "--resume", "runs/one", "--scratch", "scratch", "--quiet"]);
     let whole: Vec<&str> = args.into_iter().chain(["--out", "whole"]).collect();
     sandbox.ok(&whole);

@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::time::{Duration, Instant};
 
-use healbench_protocol::ErrorFormat;
-use healbench_record::{RunDir, RunManifest};
+use healbench_core::ErrorFormat;
+use healbench_store::{RunDir, RunManifest};
 
 use super::*;
 

@@ -1,6 +1,6 @@
 //! Tests of comparisons, baselines and the gate from the command line.
 
-use healbench_record::FORMAT_VERSION;
+use healbench_store::FORMAT_VERSION;
 use serde_json::{Value, json};
 
 use super::*;

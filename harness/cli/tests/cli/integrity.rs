@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use healbench_record::{RunDir, VerifiedFiles};
+use healbench_store::{RunDir, VerifiedFiles};
 
 use super::*;
 
@@ -124,7 +124,7 @@ fn a_run_killed_while_its_files_were_replaced_is_resumed() {
     // The first half of the run, as if it had been interrupted.
     copy(straight.path(), &sandbox.path("half"));
     let (half, mut interrupted) = RunDir::open(&sandbox.path("half")).unwrap();
-    interrupted.status = healbench_record::RunStatus::Interrupted;
+    interrupted.status = healbench_store::RunStatus::Interrupted;
     interrupted.episodes_done = interrupted.plan.len() / 2;
     let first_episodes = interrupted.completed_episodes();
     healbench_reports::FrameWriter::resume(&half, &interrupted.plan, first_episodes).unwrap().finish().unwrap();

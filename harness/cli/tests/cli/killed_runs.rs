@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use healbench_protocol::DrawKey;
-use healbench_record::{Outcome, RunDir};
+use healbench_core::{DrawKey, Outcome};
+use healbench_store::RunDir;
 use serde_json::Value;
 
 use super::*;

@@ -118,14 +118,14 @@ fn unbroken(text: &str) -> String {
 /// Returns the text of a manifest whose text was changed, with the hash of the new text.
 fn sealed(manifest: &str) -> String {
     let text = &manifest[..manifest.rfind("  \"digest\"").unwrap()];
-    format!("{text}  \"digest\": \"{}\"\n}}\n", healbench_protocol::fingerprint(text.as_bytes()))
+    format!("{text}  \"digest\": \"{}\"\n}}\n", healbench_core::fingerprint(text.as_bytes()))
 }
 
 /// Lists the files of a run as they are now, to test what happens behind the hashes.
 fn accept_files(run: &Path) {
-    let (run, mut manifest) = healbench_record::RunDir::open_any(run).unwrap();
+    let (run, mut manifest) = healbench_store::RunDir::open_any(run).unwrap();
     for (name, digest) in &mut manifest.files {
-        (digest.bytes, digest.sha256) = healbench_protocol::fingerprint_file(&run.path().join(name)).unwrap();
+        (digest.bytes, digest.sha256) = healbench_files::fingerprint_file(&run.path().join(name)).unwrap();
     }
     run.write_manifest(&manifest).unwrap();
 }
@@ -149,7 +149,7 @@ impl CommandResult {
 
 /// Returns true if two runs have the same rows.
 fn same_frames(a: &Path, b: &Path) -> bool {
-    use healbench_record::RunDir;
+    use healbench_store::RunDir;
     let frames = |path: &Path| {
         let (run, _) = RunDir::open(path).unwrap();
         let episodes = healbench_reports::read_episodes(&run).unwrap();

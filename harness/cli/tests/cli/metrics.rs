@@ -6,15 +6,15 @@ use std::sync::atomic::AtomicBool;
 
 use healbench_agents::llm::default_preamble;
 use healbench_agents::scripted::{Profile, ScriptedAgent, shipped_profile, shipped_profiles};
-use healbench_engine::WorldBase;
-use healbench_protocol::{
-    Agent, Condition, Deadline, Environment, EpisodeStart, ErrorFormat, Guardrails, ReplyOutcome, Script, Seed,
-    Session, ToolCall, Turn, canonical_json,
+use healbench_core::{
+    Agent, Condition, Deadline, Environment, EpisodeStart, ErrorFormat, Guardrails, Outcome, Plan, Records,
+    ReplyOutcome, Script, Seed, Session, ToolCall, Turn, canonical_json,
 };
-use healbench_record::{Outcome, Plan, Records, RunDir, RunManifest, RunStatus};
+use healbench_engine::WorldBase;
 use healbench_reports::{FrameWriter, Rate, Report, ReportRow, RowMetric, summarize};
 use healbench_runner::{Axes, EpisodeEvent, Job, RunEvent, TokenCounter, WorkerPool, build_plan, execute, replay};
 use healbench_scenarios::{EpisodeState, Scenario, load_suite};
+use healbench_store::{RunDir, RunManifest, RunStatus};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -407,7 +407,7 @@ fn reported_rates(row: &ReportRow) -> Vec<(&'static str, Rate)> {
 fn report(plan: &Plan, records: &Records) -> Report {
     let folder = tempfile::tempdir().unwrap();
     let mut manifest = RunManifest {
-        format_version: healbench_record::FORMAT_VERSION,
+        format_version: healbench_store::FORMAT_VERSION,
         healbench: String::new(),
         revision: None,
         command: String::new(),

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use healbench_record::{Outcome, RunDir};
+use healbench_core::Outcome;
+use healbench_store::RunDir;
 use serde_json::json;
 
 use super::*;

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
-use healbench_protocol::ErrorClass;
-use healbench_record::{Outcome, RunDir};
+use healbench_core::{ErrorClass, Outcome};
+use healbench_store::RunDir;
 use serde_json::{Value, json};
 
 use super::*;

@@ -1,6 +1,6 @@
 //! Runs under named conditions.
 
-use healbench_protocol::{
+use healbench_core::{
     AXES, Axis, AxisValues, CLIENTS, CONDITIONS, CONTENTS, ConditionEntry, DOMAIN_ERRORS, NamedEntry, UNDECLARED,
 };
 use serde_json::Value;
@@ -77,7 +77,7 @@ fn the_name_is_in_every_output() {
         }
     }
     let columns =
-        healbench_reports::read_episodes(&healbench_record::RunDir::open(&sandbox.path("a")).unwrap().0).unwrap();
+        healbench_reports::read_episodes(&healbench_store::RunDir::open(&sandbox.path("a")).unwrap().0).unwrap();
     let names = columns.column("condition").unwrap().str().unwrap();
     assert!(ALL.split(',').all(|name| names.iter().any(|found| found == Some(name))));
     for name in ALL.split(',') {

@@ -6,8 +6,8 @@ use std::io::Read as _;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use healbench_protocol::Turn;
-use healbench_record::{Outcome, RunDir, read_recorded_turns};
+use healbench_core::{Outcome, Turn};
+use healbench_store::{RunDir, read_recorded_turns};
 use serde_json::{Value, json};
 
 use super::view::{Server, visible_html};
@@ -187,7 +187,7 @@ fn what_a_program_does_is_counted_as_what_it_is() {
         assert_eq!((model.turns, model.usage, model.usd, model.latency_ms), (None, None, None, None), "{mode}");
         assert!(calls.iter().all(|call| call.turn.is_none() && call.context_tokens.is_none()), "{mode}");
         if *mode == "other-tools" {
-            let class = calls[0].error_class.as_ref().map(healbench_protocol::ErrorClass::name);
+            let class = calls[0].error_class.as_ref().map(healbench_core::ErrorClass::name);
             assert_eq!((&*calls[0].tool, class), ("bash", Some("UNKNOWN_TOOL")), "{shown}");
         }
         if *mode == "asks" && episode % 2 == 0 {

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use healbench_record::{Progress, RunDir};
+use healbench_store::{Progress, RunDir};
 
 use super::*;
 use crate::model_server::{ModelServer, repairing_model};

@@ -87,7 +87,7 @@ fn locale_and_environment_do_not_matter() {
 
 #[test]
 fn every_cell_of_a_scenario_meets_the_same_schedules() {
-    use healbench_record::RunDir;
+    use healbench_store::RunDir;
     let sandbox = Sandbox::new();
     sandbox.ok(&[
         "run",

@@ -1,8 +1,8 @@
 //! Tests of the commands that read a run whose calls a server answered.
 
-use healbench_protocol::{AgentKind, ErrorClass};
-use healbench_record::{FORMAT_VERSION, RecordedTurnsWriter, RunDir, RunManifest, RunStatus, StoredScenario};
+use healbench_core::{AgentKind, ErrorClass};
 use healbench_reports::FrameWriter;
+use healbench_store::{FORMAT_VERSION, RecordedTurnsWriter, RunDir, RunManifest, RunStatus, StoredScenario};
 use serde_json::Value;
 
 use super::*;

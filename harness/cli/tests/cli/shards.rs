@@ -40,7 +40,7 @@ fn merged_shards_equal_the_run_byte_for_byte() {
             ["merge", "--out", &out].into_iter().chain(names.iter().rev().map(String::as_str)).collect();
         let merged = sandbox.ok(&args);
         assert!(same_files(&whole, &sandbox.path(&out)), "{of}");
-        let times = |run: &str| healbench_record::RunDir::open(&sandbox.path(run)).unwrap().1.times().unwrap();
+        let times = |run: &str| healbench_store::RunDir::open(&sandbox.path(run)).unwrap().1.times().unwrap();
         let shards: Vec<_> = names.iter().map(|name| times(name)).collect();
         let started = shards.iter().map(|shard| &shard.started).min().unwrap();
         let finished = shards.iter().map(|shard| &shard.finished).max().unwrap();
@@ -184,7 +184,7 @@ fn the_frames_show_the_same_schedule_in_every_cell() {
         "--agent",
         "scripted",
     ]);
-    let (run, _) = healbench_record::RunDir::open(&sandbox.path("run")).unwrap();
+    let (run, _) = healbench_store::RunDir::open(&sandbox.path("run")).unwrap();
     let frame = healbench_reports::read_episodes(&run).unwrap();
     let text = |name: &str| frame.column(name).unwrap().str().unwrap();
     let (scenarios, hashes) = (text(SCENARIO), text(SCHEDULE_HASH));

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use healbench_record::{FORMAT_VERSION, RunDir};
+use healbench_store::{FORMAT_VERSION, RunDir};
 use serde_json::Value;
 
 use super::*;

@@ -4,7 +4,8 @@ use std::net::TcpStream;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-use healbench_record::{Outcome, Progress, RunDir, RunManifest, RunStatus};
+use healbench_core::Outcome;
+use healbench_store::{Progress, RunDir, RunManifest, RunStatus};
 use serde_json::Value;
 
 use super::*;
@@ -490,7 +491,7 @@ fn a_run_that_is_made_to_hang_or_to_exhaust_memory_ends_no_server() {
     let (greedy, _) = RunDir::open_any(&sandbox.path("runs/greedy")).unwrap();
     change(&greedy, |manifest| {
         for condition in &mut manifest.plan.conditions {
-            if let healbench_protocol::ErrorFormat::Template(source) = &mut condition.values.errors {
+            if let healbench_core::ErrorFormat::Template(source) = &mut condition.values.errors {
                 source.text = r#"{{ "a\nb"|indent(10000000000) }}"#.to_owned();
             }
         }

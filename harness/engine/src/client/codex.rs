@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use healbench_protocol::{CallResult, ContentBlock, ProtocolError, ToolCall};
+use healbench_core::{CallResult, ContentBlock, ProtocolError, ToolCall};
 use serde_json::Value;
 
 use super::{ClientProfile, Sending, ShownBlock};

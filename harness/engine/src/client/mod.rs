@@ -13,7 +13,7 @@ mod typescript_sdk;
 
 use std::borrow::Cow;
 
-use healbench_protocol::{CallResult, Client, ToolCall};
+use healbench_core::{CallResult, Client, ToolCall};
 use jsonschema::Validator;
 use serde_json::Value;
 

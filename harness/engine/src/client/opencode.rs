@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use healbench_protocol::{CallResult, ContentBlock, ToolCall};
+use healbench_core::{CallResult, ContentBlock, ToolCall};
 use serde_json::Value;
 
 use super::json_text::javascript_json;

@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use healbench_protocol::{CallResult, ContentBlock, Object, ToolCall, compared_part};
+use healbench_core::{CallResult, ContentBlock, Object, ToolCall};
+use healbench_text::compared_part;
 use serde_json::{Value, json};
 
 use super::json_text::javascript_json;

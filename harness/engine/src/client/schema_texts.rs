@@ -3,7 +3,7 @@
 //!
 //! Ajv checks a value keyword by keyword, and stops at the first error of each schema unless it is asked for all of them.
 
-use healbench_protocol::json_type;
+use healbench_core::json_type;
 use serde_json::{Value, json};
 
 use super::options;

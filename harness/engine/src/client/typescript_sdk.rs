@@ -1,6 +1,6 @@
 //! The client of the TypeScript SDK 1.x, which opencode and qwen-code are built on.
 
-use healbench_protocol::{CallResult, ProtocolError};
+use healbench_core::{CallResult, ProtocolError};
 
 use super::ListedTool;
 use super::schema_texts::{Report, schema_errors};

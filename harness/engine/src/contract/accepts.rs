@@ -10,7 +10,7 @@ mod objects;
 
 use std::cell::Cell;
 
-use healbench_protocol::Object;
+use healbench_core::Object;
 use serde_json::{Value, json};
 
 use super::canonical::{references, without_annotations};

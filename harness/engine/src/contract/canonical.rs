@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use healbench_protocol::{Object, canonical_json};
+use healbench_core::{Object, canonical_json};
 use serde_json::{Value, json};
 
 use crate::keywords::{KeywordKind, keyword_kind};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
-use healbench_protocol::Undeclared;
+use healbench_core::Undeclared;
 use serde::Serialize;
 use serde_json::Value;
 

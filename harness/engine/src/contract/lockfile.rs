@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use healbench_protocol::Undeclared;
+use healbench_core::Undeclared;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! Schemas in a TypeScript-like notation: `{ amount: number, status?: "open" | "paid" }`.
 
-use healbench_protocol::{Object, canonical_json};
+use healbench_core::{Object, canonical_json};
 use serde_json::Value;
 
 use super::canonical::{ANNOTATIONS, without_annotations};

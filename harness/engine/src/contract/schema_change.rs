@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use healbench_protocol::{Object, Undeclared};
+use healbench_core::{Object, Undeclared};
 use serde_json::Value;
 
 use super::Severity;

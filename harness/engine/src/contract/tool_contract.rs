@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use healbench_protocol::{canonical_json, fingerprint};
+use healbench_core::{canonical_json, fingerprint};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -4,7 +4,7 @@ use super::wording::{FIX_AND_RETRY, correction, problem, sent_text, undeclared_c
 use super::{RenderInput, single_line};
 use crate::definition::ToolFailure;
 use crate::failure::{Failure, Issue, IssueKind, Routing, join_path};
-use healbench_protocol::detail_texts;
+use healbench_core::detail_texts;
 
 pub(super) fn render(input: &RenderInput<'_>) -> String {
     match input.failure {

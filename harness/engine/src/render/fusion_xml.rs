@@ -1,6 +1,6 @@
 //! `<tool_error>` and `<validation_error>`, following Fusion's document on error handling.
 
-use healbench_protocol::detail_texts;
+use healbench_core::detail_texts;
 use std::fmt;
 
 use super::escape::{XmlText, push_xml_attribute};

@@ -1,6 +1,6 @@
 //! The Markdown format of document 002: issues with their fixes, the tool's schema, suggestions, and a valid example.
 
-use healbench_protocol::detail_texts;
+use healbench_core::detail_texts;
 use std::fmt::Write as _;
 
 use super::friendly::{

@@ -24,7 +24,7 @@ pub(crate) use excerpt::excerpt_text;
 pub use friendly::valid_example;
 use std::sync::OnceLock;
 
-use healbench_protocol::{ErrorFormat, NumberTexts};
+use healbench_core::{ErrorFormat, NumberTexts};
 use serde_json::Value;
 pub use template::{TemplateError, check_template};
 pub use template_renderer::{TemplateHost, TemplateServer, set_template_host};
@@ -108,9 +108,9 @@ enum NamedFields {
     Some,
 }
 
-/// The built-in formats: one line for each entry of [`FORMATS`](healbench_protocol::FORMATS).
+/// The built-in formats: one line for each entry of [`FORMATS`](healbench_core::FORMATS).
 #[rustfmt::skip]
-static BUILT_IN: [BuiltIn; healbench_protocol::FORMATS.len()] = [
+static BUILT_IN: [BuiltIn; healbench_core::FORMATS.len()] = [
     built_in(ErrorFormat::Bare, |input| bare_line(input.failure), no_doc, BlockStyle::Xml, NamedFields::No),
     built_in(ErrorFormat::FusionXml, fusion_xml::render, no_doc, BlockStyle::Xml, NamedFields::All),
     built_in(ErrorFormat::FusionText, fusion_text::render, no_doc, BlockStyle::Text, NamedFields::All),

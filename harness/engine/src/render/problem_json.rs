@@ -10,7 +10,7 @@
 
 use std::borrow::Cow;
 
-use healbench_protocol::Object;
+use healbench_core::Object;
 use serde::Serialize;
 use serde_json::Value;
 

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use healbench_protocol::{TemplateSource, detail_texts};
+use healbench_core::{TemplateSource, detail_texts};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::io;
 use std::sync::OnceLock;
 
-use healbench_protocol::TemplateSource;
+use healbench_core::TemplateSource;
 use minijinja::value::Serde;
 use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior};
 use serde::{Deserialize, Serialize};

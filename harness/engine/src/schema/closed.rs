@@ -1,6 +1,6 @@
 //! Schemas with a ban of undeclared fields, for readers of a schema: contracts and valid examples.
 
-use healbench_protocol::Object;
+use healbench_core::Object;
 use serde_json::{Value, json};
 
 use super::APPLICATORS;

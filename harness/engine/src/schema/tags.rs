@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use healbench_protocol::Object;
+use healbench_core::Object;
 use serde_json::Value;
 
 use super::expected::dotted_path;

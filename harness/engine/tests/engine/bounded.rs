@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
+use healbench_core::ErrorFormat;
 use healbench_engine::{Issue, IssueKind, check_schema, upgrade_schema, validate};
-use healbench_protocol::ErrorFormat;
 use serde_json::{Value, json};
 
 use super::{FOR_EVER, ok, text, tool};

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use healbench_core::{CLIENTS, CallResult, Client, ContentBlock, ProtocolError, ToolCall};
 use healbench_engine::{ClientProfile, Sending, ShownBlock};
-use healbench_protocol::{CLIENTS, CallResult, Client, ContentBlock, ProtocolError, ToolCall};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 

@@ -1,11 +1,11 @@
 use std::collections::BTreeMap;
 
+use healbench_core::ErrorFormat::{FusionText, FusionXml};
 use healbench_engine::contract::Enhance as _;
 use healbench_engine::contract::{
     BlockStyle, ContractDiff, Delta, Enhancer, SelfHealingConfig, Severity, ToolContract, diff_contracts,
     enrich_validation_error, tool_enhancer,
 };
-use healbench_protocol::ErrorFormat::{FusionText, FusionXml};
 use proptest::prelude::*;
 
 use super::severities::{amount_and, full, shown};

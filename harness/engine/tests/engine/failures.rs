@@ -1,6 +1,6 @@
+use healbench_core::ErrorFormat::{Bare, FusionText, FusionXml};
 use healbench_engine::definition::{Code, Handler, Severity, ToolFailure};
 use healbench_engine::{Failure, IssueKind};
-use healbench_protocol::ErrorFormat::{Bare, FusionText, FusionXml};
 use serde_json::json;
 
 use super::*;

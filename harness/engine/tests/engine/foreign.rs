@@ -1,10 +1,10 @@
 //! The guardrails in front of a server: what they do to results that are not their own.
 
-use healbench_engine::{Failure, Faults, ForeignSettings, GuardedReply};
-use healbench_protocol::{
+use healbench_core::{
     ActionSpec, CallResult, ContentBlock, Deadline, EnvironmentError, ProtocolError, Reply, ReplyOutcome, Session,
     ToolSpec, Undeclared,
 };
+use healbench_engine::{Failure, Faults, ForeignSettings, GuardedReply};
 
 use super::*;
 

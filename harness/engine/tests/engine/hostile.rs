@@ -1,8 +1,8 @@
 //! Property tests: untrusted text never becomes part of the structure around it.
 
+use healbench_core::ErrorFormat::{self, FusionText, FusionXml};
+use healbench_core::{CONTENTS, Content, TemplateSource};
 use healbench_engine::definition::ToolFailure;
-use healbench_protocol::ErrorFormat::{self, FusionText, FusionXml};
-use healbench_protocol::{CONTENTS, Content, TemplateSource};
 use proptest::prelude::*;
 
 use super::oracle::{SHIPPED, Texts, check_all, xml_safe};

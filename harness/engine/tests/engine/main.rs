@@ -28,9 +28,9 @@ mod world;
 use std::sync::Arc;
 use std::time::Duration;
 
+use healbench_core::{ErrorFormat, Guardrails, Object, ToolCall};
 use healbench_engine::definition::{Action, Handler, TableDef, Tool, WorldDef};
 use healbench_engine::{Engine, GuardedReply, World, WorldBase};
-use healbench_protocol::{ErrorFormat, Guardrails, Object, ToolCall};
 use serde_json::{Value, json};
 
 /// Unbounded work takes longer on any machine, and bounded work on none.

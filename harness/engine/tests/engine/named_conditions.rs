@@ -1,8 +1,8 @@
 //! Tests of the named conditions of SDKs against the answers of servers whose authors set nothing.
 //! `fixtures/servers/README.md` describes the recording.
 
+use healbench_core::{ConditionEntry, DOMAIN_ERRORS, DomainErrors, FORMATS};
 use healbench_engine::definition::{FaultDef, FaultKind, ToolFailure};
-use healbench_protocol::{ConditionEntry, DOMAIN_ERRORS, DomainErrors, FORMATS};
 
 use super::*;
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use healbench_core::{ErrorFormat, Guardrails, ToolCall};
 use healbench_engine::definition::{Action, Handler, Tool, ToolFailure, WorldDef};
 use healbench_engine::{Engine, Failure, GuardedReply, Issue, IssueKind, Routing, World, WorldBase};
-use healbench_protocol::{ErrorFormat, Guardrails, ToolCall};
 use serde_json::{Value, json};
 
 /// Untrusted texts, one for each position where they can occur.

@@ -1,6 +1,6 @@
+use healbench_core::ErrorFormat::FusionXml;
 use healbench_engine::Failure;
 use healbench_engine::definition::{Filter, Presenter, Relation};
-use healbench_protocol::ErrorFormat::FusionXml;
 
 use super::*;
 

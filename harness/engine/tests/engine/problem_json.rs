@@ -1,7 +1,7 @@
 //! Tests of `problem-json`: RFC 9457 for the document, RFC 6901 for the pointers.
 
+use healbench_core::ErrorFormat::{FusionText, ProblemJson};
 use healbench_engine::definition::{Code, Severity, ToolFailure};
-use healbench_protocol::ErrorFormat::{FusionText, ProblemJson};
 use proptest::prelude::*;
 
 use super::*;

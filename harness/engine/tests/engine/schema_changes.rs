@@ -1,9 +1,9 @@
 //! Severities of schema changes: BREAKING exactly if a call that was valid may now be rejected.
 
+use healbench_core::{UNDECLARED, Undeclared};
 use healbench_engine::contract::{
     Delta, Severity, ToolContract, diff_contracts, diff_contracts_under, readable_schema,
 };
-use healbench_protocol::{UNDECLARED, Undeclared};
 
 use super::*;
 

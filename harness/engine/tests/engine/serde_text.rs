@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use healbench_core::ErrorFormat::Serde;
 use healbench_engine::definition::ToolFailure;
-use healbench_protocol::ErrorFormat::Serde;
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde::Deserialize;

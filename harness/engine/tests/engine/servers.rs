@@ -1,9 +1,9 @@
 //! Tests of `zod-json` and `pydantic` against the answers of real servers. `fixtures/servers/README.md` describes the
 //! recording.
 
+use healbench_core::ErrorFormat::{Pydantic, ZodJson};
+use healbench_core::ToolResponse;
 use healbench_engine::definition::{Severity, ToolFailure};
-use healbench_protocol::ErrorFormat::{Pydantic, ZodJson};
-use healbench_protocol::ToolResponse;
 use proptest::prelude::*;
 
 use super::hostile::hostile;

@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
+use healbench_core::ErrorFormat::{FusionXml, LlmFriendly};
+use healbench_core::Undeclared;
 use healbench_engine::definition::{Action, Handler, WorldDef};
 use healbench_engine::{Failure, IssueKind};
-use healbench_protocol::ErrorFormat::{FusionXml, LlmFriendly};
-use healbench_protocol::Undeclared;
 use serde_json::{Value, json};
 
 use super::{FOR_EVER, action, call, engine, invoices, ok, text, tool, world};

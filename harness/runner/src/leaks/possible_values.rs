@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use healbench_protocol::same_json;
+use healbench_core::same_json;
 use serde_json::{Value, json};
 
 use super::occurrences::{integers, occurrences};

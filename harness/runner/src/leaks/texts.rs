@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use healbench_core::{Condition, Deadline, ErrorFormat, Guardrails, Seed, ToolCall, ToolSpec};
 use healbench_engine::Faults;
-use healbench_protocol::{Condition, Deadline, ErrorFormat, Guardrails, Seed, ToolCall, ToolSpec};
 use healbench_scenarios::Scenario;
 use serde_json::Value;
 

@@ -1,7 +1,6 @@
 //! Billed tokens: everything that is in the conversation is sent with every turn.
 
-use healbench_protocol::{Origin, TurnCost};
-use healbench_record::BilledTokens;
+use healbench_core::{BilledTokens, Origin, TurnCost};
 use healbench_runner::TokenCounter;
 use serde_json::json;
 

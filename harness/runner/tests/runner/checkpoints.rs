@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use healbench_protocol::Opening;
-use healbench_record::{EpisodeResult, FORMAT_VERSION, RunDir, RunManifest, RunStatus};
+use healbench_core::Opening;
 use healbench_runner::{Checkpoints, Limits, RunEnd};
+use healbench_store::{EpisodeResult, FORMAT_VERSION, RunDir, RunManifest, RunStatus};
 
 use super::*;
 

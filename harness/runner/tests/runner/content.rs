@@ -4,10 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use healbench_core::{CONTENTS, Content, ErrorFormat, Guardrails, Seed, Step, ToolCall};
 use healbench_engine::definition::Action;
-use healbench_engine::{Engine, GuardedReply, World, WorldBase};
-use healbench_engine::{Expected, Failure, IssueKind, Routing};
-use healbench_protocol::{CONTENTS, Content, ErrorFormat, Guardrails, Seed, Step, ToolCall};
+use healbench_engine::{Engine, Expected, Failure, GuardedReply, IssueKind, Routing, World, WorldBase};
 use healbench_runner::count_tokens;
 use healbench_scenarios::{Scenario, built_in_suites, load_suite};
 use serde_json::Value;
@@ -23,7 +22,7 @@ fn world(scenario: &Scenario) -> World {
 fn template() -> ErrorFormat {
     let file = "scenarios/templates/teaching.jinja";
     let text = std::fs::read_to_string(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").join(file)).unwrap();
-    ErrorFormat::Template(healbench_protocol::TemplateSource { file: file.to_owned(), text })
+    ErrorFormat::Template(healbench_core::TemplateSource { file: file.to_owned(), text })
 }
 
 fn formats() -> Vec<ErrorFormat> {

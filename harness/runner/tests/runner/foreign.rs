@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use healbench_protocol::ErrorClass;
-use healbench_record::{CallRecord, ChainEnd, EpisodeResult};
+use healbench_core::{CallRecord, ChainEnd, ErrorClass};
+use healbench_store::EpisodeResult;
 use serde_json::{Value, json};
 
 use super::*;

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use healbench_agents::scripted::{shipped_profile, shipped_profiles};
-use healbench_protocol::{DrawKey, Seed, canonical_json, fingerprint};
+use healbench_core::{DrawKey, Seed, canonical_json, fingerprint};
 use healbench_scenarios::load_suite;
 
 #[test]

@@ -1,6 +1,6 @@
 //! The audit of leaks finds planted ones.
 
-use healbench_protocol::Seed;
+use healbench_core::Seed;
 use healbench_runner::{LeakKind, LeakMatch, LeakPlace, audit_leaks};
 use healbench_scenarios::{Syntax, load_str, load_suite};
 use serde_json::json;

@@ -20,11 +20,10 @@ use std::convert::Infallible;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use healbench_protocol::{
-    Agent, AgentError, AgentKind, AgentSpec, Condition, EpisodeStart, ErrorFormat, Guardrails, Script, Seed,
-    ToolResponse, Turn, fingerprint,
+use healbench_core::{
+    Agent, AgentError, AgentKind, AgentSpec, Condition, EndedBy, EpisodeRecord, EpisodeStart, ErrorFormat, Guardrails,
+    Outcome, Plan, Records, Script, Seed, ToolResponse, Turn, fingerprint,
 };
-use healbench_record::{EndedBy, EpisodeRecord, Outcome, Plan, Records};
 use healbench_runner::{
     AgentFactory, Axes, EpisodeEvent, Job, RunError, RunEvent, StopReason, WorkerPool, build_plan, execute, replay,
 };

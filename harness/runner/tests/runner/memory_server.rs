@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use healbench_agents::llm::{PriceTable, resolve_model};
 use healbench_agents::scripted::{ScriptedAgent, shipped_profile, shipped_profiles};
-use healbench_protocol::{
+use healbench_core::{
     Agent, AgentError, AgentKind, AgentSpec, CallResult, Capabilities, Condition, ContentBlock, Deadline, Environment,
-    EnvironmentError, EnvironmentKind, EpisodeStart, ErrorFormat, Guardrails, Opening, Origin, ProtocolError, Reply,
-    ReplyOutcome, Script, Seed, Session, ToolCall, ToolResponse, ToolSpec, Turn, TurnCost,
+    EnvironmentError, EnvironmentKind, EpisodeStart, ErrorFormat, Guardrails, Opening, Origin, Plan, ProtocolError,
+    Reply, ReplyOutcome, Script, Seed, Session, ToolCall, ToolResponse, ToolSpec, Turn, TurnCost,
 };
-use healbench_record::{EpisodeResult, Plan};
 use healbench_runner::{Axes, Job, RunEvent, WorkerPool, build_plan, execute};
 use healbench_scenarios::{Scenario, Syntax, load_str};
+use healbench_store::EpisodeResult;
 use serde_json::{Value, json};
 
 pub(crate) const SCENARIO: &str = r#"
@@ -231,7 +231,7 @@ pub(crate) fn run_scenario(text: &str, mode: Mode, trials: u32) -> (Plan, Vec<Ep
         trials,
         seed: Seed(1),
     };
-    let environment = healbench_record::Environment { kind: EnvironmentKind::Mcp, server: Some("lab".to_owned()) };
+    let environment = healbench_core::PlannedEnvironment { kind: EnvironmentKind::Mcp, server: Some("lab".to_owned()) };
     let plan = Plan { environment, ..build_plan(&axes, &scenarios) };
     let profiles: Vec<_> = shipped_profiles().map(|name| shipped_profile(name).unwrap()).collect();
     let make_agent = agent_factory(move |index, start, script| match (profiles.get(index), script) {

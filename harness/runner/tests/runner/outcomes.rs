@@ -1,7 +1,6 @@
 //! Outcomes: one definition of success for every agent and every way to end, and error chains with their repairs.
 
-use healbench_protocol::{Origin, ToolCall, TurnCost};
-use healbench_record::CallRecord;
+use healbench_core::{CallRecord, Origin, ToolCall, TurnCost};
 use healbench_scenarios::{Syntax, load_str};
 use serde_json::{Value, json};
 
@@ -90,7 +89,7 @@ pub(crate) fn run_agent(scenario: &str, kind: AgentKind, agent: TurnsAgent) -> (
     let agent = AgentSpec {
         kind,
         name: "turns".to_owned(),
-        opening: (kind == AgentKind::Llm).then_some(healbench_protocol::Opening::Natural),
+        opening: (kind == AgentKind::Llm).then_some(healbench_core::Opening::Natural),
         tools: None,
         settings: Value::Null,
     };

@@ -1,6 +1,6 @@
 //! Agents read text and know no format: they must read randomly generated templates as well as the shipped formats.
 
-use healbench_protocol::{DrawKey, Draws, TemplateSource};
+use healbench_core::{DrawKey, Draws, TemplateSource};
 
 use super::suites::{run_profile, transcript};
 use super::*;

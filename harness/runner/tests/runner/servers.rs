@@ -6,9 +6,8 @@ use std::process::Command;
 use std::sync::Arc;
 
 use healbench_agents::scripted::{ScriptedAgent, shipped_profile};
+use healbench_core::{EnvironmentKind, Outcome, ResponseRecord};
 use healbench_mcp::Supervisor;
-use healbench_protocol::EnvironmentKind;
-use healbench_record::{Outcome, ResponseRecord};
 use healbench_runner::server_environments;
 use healbench_scenarios::{Scenario, load_file};
 
@@ -73,11 +72,12 @@ fn plan_of(scenarios: &[Scenario], trials: u32) -> Plan {
         trials,
         seed: Seed(1),
     };
-    let environment = healbench_record::Environment { kind: EnvironmentKind::Mcp, server: Some("test".to_owned()) };
+    let environment =
+        healbench_core::PlannedEnvironment { kind: EnvironmentKind::Mcp, server: Some("test".to_owned()) };
     Plan { environment, ..build_plan(&axes, scenarios) }
 }
 
-fn run(scenario: Scenario, trials: u32) -> Vec<healbench_record::EpisodeResult> {
+fn run(scenario: Scenario, trials: u32) -> Vec<healbench_store::EpisodeResult> {
     let scenarios = [scenario];
     let plan = plan_of(&scenarios, trials);
     let profile = shipped_profile("perfect").unwrap();

@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use healbench_agents::scripted::{Profile, ScriptedAgent, shipped_profile, shipped_profiles};
-use healbench_protocol::{CONDITIONS, ErrorClass};
-use healbench_record::Condition;
+use healbench_core::{CONDITIONS, Condition, ErrorClass};
 use healbench_scenarios::built_in_suites;
 
 use super::*;

@@ -1,7 +1,7 @@
 //! The policy file: its keys and their validation.
 
-use healbench_config::{ConfigError, Document, Table, Value};
-use healbench_protocol::{AgentId, AxisError, CONDITIONS, ErrorFormat, Guardrails};
+use healbench_core::{AgentId, AxisError, CONDITIONS, ErrorFormat, Guardrails};
+use healbench_files::{ConfigError, Document, Table, Value};
 
 use super::{Check, Direction, Margin, MayDiffer, PerfCheck, PerfPolicy, Policy, Tier};
 use crate::baseline::CellName;

@@ -1,4 +1,4 @@
-use healbench_protocol::xml_text;
+use healbench_text::xml_text;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use super::{difference, example_command, format_change, means, subject};

@@ -3,7 +3,7 @@ use super::{
 };
 use crate::gate::{GateReport, GateRow, Verdict};
 use crate::render::count;
-use healbench_protocol::escape_markdown;
+use healbench_text::escape_markdown;
 
 /// The largest number of rows in the table.
 const ROWS: usize = 50;

@@ -1,7 +1,6 @@
 //! The page of an episode, with links to other conditions and a form to run it in another one.
 
-use healbench_protocol::{AgentKind, ErrorFormat, Guardrails};
-use healbench_record::{CellRef, Condition, Plan};
+use healbench_core::{AgentKind, CellRef, Condition, ErrorFormat, Guardrails, Plan};
 use maud::{Markup, html};
 
 use super::aligned::aligned;

@@ -2,8 +2,7 @@
 
 use std::fmt::Write as _;
 
-use healbench_protocol::ErrorClass;
-use healbench_record::{CellRef, Outcome, Plan};
+use healbench_core::{CellRef, ErrorClass, Outcome, Plan};
 use maud::{Markup, html};
 
 use super::page::{Page, page};

@@ -1,6 +1,6 @@
 //! The summary at the top of the page: the effect of the guardrails and its cost.
 
-use healbench_protocol::AgentKind;
+use healbench_core::AgentKind;
 use maud::{Markup, html};
 
 use super::interval_axis::Axis;

@@ -1,6 +1,6 @@
 //! Notes for the reader and the provenance of the run.
 
-use healbench_record::RunManifest;
+use healbench_store::RunManifest;
 use maud::{Markup, html};
 
 use super::{visible, with_code_spans};

@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
-use healbench_protocol::ErrorClass;
+use healbench_core::ErrorClass;
 use serde::Serialize;
 
 use super::transcript::{limit_text, truncate_arguments, truncate_plain};
@@ -197,8 +197,7 @@ impl Chunk {
 mod tests {
     use std::io::Read as _;
 
-    use healbench_protocol::{Condition, ErrorFormat, Guardrails};
-    use healbench_record::{CallRecord, Outcome};
+    use healbench_core::{CallRecord, Condition, ErrorFormat, Guardrails, Outcome};
     use serde_json::{Value, json};
 
     use super::*;

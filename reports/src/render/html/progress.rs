@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use healbench_record::{Progress, RunManifest, RunStatus};
+use healbench_store::{Progress, RunManifest, RunStatus};
 use maud::{PreEscaped, html};
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-use healbench_record::RunManifest;
+use healbench_store::RunManifest;
 
 use super::transcript::Transcripts;
 use crate::summary::Report;

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use healbench_record::{Outcome, Progress, RunManifest, RunStatus};
+use healbench_core::Outcome;
+use healbench_store::{Progress, RunManifest, RunStatus};
 use maud::{Markup, html};
 
 use super::page::{Page, page};

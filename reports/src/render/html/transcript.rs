@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use healbench_protocol::ErrorClass;
-use healbench_record::Outcome;
+use healbench_core::{ErrorClass, Outcome};
 use maud::{Markup, html};
 
 use super::moment::Moment;

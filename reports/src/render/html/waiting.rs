@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use healbench_record::Outcome;
+use healbench_core::Outcome;
 use maud::{PreEscaped, html};
 
 use super::page::{Page, page};

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use healbench_protocol::{AgentKind, Guardrails};
-use healbench_record::{Condition, Plan};
+use healbench_core::{AgentKind, Condition, Guardrails, Plan};
 
 use super::factors::{alone, content_and_form, without_each};
 use super::{

@@ -1,6 +1,6 @@
 //! Answers about the parts of conditions: content and form, and single guardrails.
 
-use healbench_protocol::{Content, ErrorFormat, GUARDRAILS, GuardrailEntry, Guardrails};
+use healbench_core::{Content, ErrorFormat, GUARDRAILS, GuardrailEntry, Guardrails};
 
 use super::decide::Context;
 use super::{Alone, ContentAndForm, ContentInteraction, Finding, Gain, SwitchEffect, WithoutEach, settle};

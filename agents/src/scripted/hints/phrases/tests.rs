@@ -1,4 +1,4 @@
-use healbench_protocol::{ActionSpec, Script, ToolSpec};
+use healbench_core::{ActionSpec, Script, ToolSpec};
 use serde_json::{Value, json};
 
 use super::super::extractor::HintExtractor;

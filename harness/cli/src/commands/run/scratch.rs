@@ -5,8 +5,8 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use healbench_protocol::private_file;
-use healbench_record::{RunDir, RunManifest};
+use healbench_files::private_file;
+use healbench_store::{RunDir, RunManifest};
 
 use crate::error::CliError;
 

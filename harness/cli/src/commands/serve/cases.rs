@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use healbench_config::hint;
+use healbench_files::{MAX_WRITTEN_BYTES, hint, read_text_file};
 use healbench_mcp::{IncomingCall, RpcError};
-use healbench_protocol::{MAX_WRITTEN_BYTES, read_text_file};
 use healbench_reports::render::plain_text;
 use serde::Deserialize;
 use serde_json::{Map, Value};

@@ -7,8 +7,9 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use healbench_record::{Outcome, RunDir, RunDirError, RunManifest, VerifiedFiles};
+use healbench_core::Outcome;
 use healbench_reports::count_outcomes;
+use healbench_store::{RunDir, RunDirError, RunManifest, VerifiedFiles};
 use serde::{Deserialize, Serialize};
 
 use super::response::RenderedPage;
@@ -168,7 +169,7 @@ mod tests {
     fn outcomes_are_read_again_when_the_run_changed() {
         let folder = tempfile::tempdir().unwrap();
         let manifest: RunManifest = serde_json::from_value(serde_json::json!({
-            "format_version": healbench_record::FORMAT_VERSION, "healbench": "", "revision": null, "command": "",
+            "format_version": healbench_store::FORMAT_VERSION, "healbench": "", "revision": null, "command": "",
             "started": "", "tokenizer": "", "status": "complete", "episodes_done": 0,
             "plan": {"seed": 1, "trials": 1, "order": "product", "environment": {"kind": "simulator", "server": null}, "agents": [], "conditions": [], "scenarios": []},
         }))

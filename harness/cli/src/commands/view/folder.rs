@@ -6,8 +6,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use healbench_record::{RunDir, RunDirError, RunManifest, RunStatus};
 use healbench_reports::render::html::{ListedRun, RunState, RunSummary};
+use healbench_store::{RunDir, RunDirError, RunManifest, RunStatus};
 
 use super::cache::{KnownOutcomes, outcomes_of};
 use crate::error::CliError;

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use healbench_protocol::Condition;
-use healbench_record::{Plan, RunDir, RunDirError, RunManifest, RunStatus};
+use healbench_core::{Condition, Plan};
 use healbench_reports::gate::{NamedBaseline, Policy, gate};
 use healbench_reports::render::html::{self, HistoryRun, RunState, SuiteHistory};
 use healbench_reports::render::plain_text;
 use healbench_reports::{Baseline, Rate, run_totals, suite_name};
+use healbench_store::{RunDir, RunDirError, RunManifest, RunStatus};
 
 use super::cache::KnownOutcomes;
 use super::folder::RunFolder;

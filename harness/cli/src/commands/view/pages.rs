@@ -3,11 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use axum::http::StatusCode;
-use healbench_protocol::{ErrorFormat, Guardrails};
-use healbench_record::{CellRef, Plan, RunDir, RunDirError, RunManifest, VerifiedFiles};
-use healbench_reports::render;
+use healbench_core::{CellRef, ErrorFormat, Guardrails, Plan};
 use healbench_reports::render::html::{self, ComparisonPage, EpisodePage, ProgressUpdate, RunPage, RunState};
-use healbench_reports::{EpisodeFilter, Report, Scope, Side, Transcript, compare as compare_runs, summarize};
+use healbench_reports::{EpisodeFilter, Report, Scope, Side, Transcript, compare as compare_runs, render, summarize};
+use healbench_store::{RunDir, RunDirError, RunManifest, VerifiedFiles};
 use serde::{Deserialize, Serialize};
 
 use super::cache::KnownOutcomes;

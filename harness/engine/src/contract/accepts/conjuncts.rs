@@ -1,6 +1,6 @@
 //! A schema as a list of parts that must all hold, with references resolved.
 
-use healbench_protocol::{Object, canonical_json};
+use healbench_core::{Object, canonical_json};
 use serde_json::{Value, json};
 
 use crate::contract::canonical::ANNOTATIONS;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use healbench_protocol::Object;
+use healbench_core::Object;
 use serde_json::{Value, json};
 
 use super::conjuncts::{Conjunct, IN_PLACE_APPLICATORS, flatten};

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use healbench_protocol::ErrorFormat;
+use healbench_core::ErrorFormat;
 use serde_json::{Map, Value, json};
 
 use super::statement::{Finding, Statement};

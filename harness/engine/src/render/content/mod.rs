@@ -6,7 +6,7 @@ mod filler;
 mod forms;
 mod statement;
 
-use healbench_protocol::Content;
+use healbench_core::Content;
 
 pub(super) use self::statement::{Finding, Statement};
 use super::{FormatRenderer, RenderInput};

@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use healbench_protocol::{Content, detail_texts, nearest_name};
+use healbench_core::{Content, detail_texts};
+use healbench_text::nearest_name;
 use serde_json::Value;
 
 use crate::definition::Severity;

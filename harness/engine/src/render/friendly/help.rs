@@ -1,6 +1,6 @@
 //! The explanation of a tool's schema and its examples, independent of the arguments.
 
-use healbench_protocol::Object;
+use healbench_core::Object;
 use serde_json::{Value, json};
 
 use super::example::{ExampleGenerator, IncludedProperties};

@@ -1,6 +1,6 @@
 //! All schemas that apply to one location of the arguments, with `$ref` and `allOf` resolved.
 
-use healbench_protocol::Object;
+use healbench_core::Object;
 use serde_json::Value;
 
 use crate::failure::path_segment;

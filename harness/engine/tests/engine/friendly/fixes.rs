@@ -1,4 +1,4 @@
-use healbench_protocol::ErrorFormat::{LlmFriendly, LlmFriendlyJson};
+use healbench_core::ErrorFormat::{LlmFriendly, LlmFriendlyJson};
 
 use super::*;
 

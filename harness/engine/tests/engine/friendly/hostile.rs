@@ -1,7 +1,7 @@
 //! Property tests: untrusted text stays in its position in both formats.
 
+use healbench_core::ErrorFormat::{LlmFriendly, LlmFriendlyJson};
 use healbench_engine::definition::ToolFailure;
-use healbench_protocol::ErrorFormat::{LlmFriendly, LlmFriendlyJson};
 use proptest::prelude::*;
 
 use super::*;

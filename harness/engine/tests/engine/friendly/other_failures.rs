@@ -1,5 +1,5 @@
+use healbench_core::ErrorFormat::{LlmFriendly, LlmFriendlyJson};
 use healbench_engine::definition::{Severity, ToolFailure};
-use healbench_protocol::ErrorFormat::{LlmFriendly, LlmFriendlyJson};
 
 use super::*;
 

@@ -8,7 +8,7 @@
 use std::fs;
 use std::io;
 
-use healbench_protocol::{RequestId, Usage};
+use healbench_core::{RequestId, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

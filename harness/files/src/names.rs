@@ -1,6 +1,6 @@
 //! Checks of names: printable names, and suggestions for unknown ones.
 
-use healbench_protocol::{is_unprintable, nearest_name};
+use healbench_text::{is_unprintable, nearest_name};
 
 /// The most names listed in an error: a longer list does not help the reader.
 const MAX_LISTED: usize = 24;

@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use healbench_protocol::ErrorClass;
+use crate::ErrorClass;
 use serde::{Deserialize, Serialize};
 
 use crate::{CallRecord, ChainEnd};

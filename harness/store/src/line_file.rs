@@ -2,7 +2,7 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
-use healbench_protocol::{checked_members, line_with_checksum, read_bounded_line};
+use healbench_files::{checked_members, line_with_checksum, read_bounded_line};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -63,7 +63,7 @@ impl LineFile {
         visit: &mut dyn FnMut(JournalEntry, T),
     ) -> Result<LineFile, JournalError> {
         // A link would lead to another file, which would be truncated.
-        healbench_protocol::check_own_file(&path).map_err(io_error("read", &path))?;
+        healbench_files::check_own_file(&path).map_err(io_error("read", &path))?;
         let mut file = open_to_append(&path)?;
         let mut reader = BufReader::new(&mut file);
         let (mut complete_bytes, mut line, mut number) = (0, Vec::new(), 0);
@@ -155,7 +155,7 @@ impl LineFile {
 }
 
 fn open_to_append(path: &Path) -> Result<File, JournalError> {
-    healbench_protocol::private_file().read(true).append(true).create(true).open(path).map_err(io_error("create", path))
+    healbench_files::private_file().read(true).append(true).create(true).open(path).map_err(io_error("create", path))
 }
 
 pub(crate) fn io_error(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> JournalError + use<> {

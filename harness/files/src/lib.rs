@@ -1,18 +1,26 @@
-//! The reader of TOML files: settings, prices, profiles and policies.
+//! Files that people and programs write: how they are opened, read within bounds and created, and the reader of TOML files (settings, prices,
+//! profiles and policies).
 //!
-//! Every error has a position, the path of its key and help. No error shows a value that may be a secret.
+//! Every error of a TOML file has a position, the path of its key and help. No error shows a value that may be a secret.
 
+mod checksum;
 mod names;
+mod open;
 mod table;
 
 use std::fmt::Display;
 
-use healbench_protocol::looks_like_secret;
+use healbench_text::looks_like_secret;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use toml_parser::lexer::TokenKind;
 
+pub use checksum::{ChecksumError, checked_members, line_with_checksum};
 pub use names::{hint, is_name, list, printable, quote};
+pub use open::{
+    MAX_GENERATED_BYTES, MAX_LIST_BYTES, MAX_WRITTEN_BYTES, check_own_file, create_own_file, fingerprint_file,
+    open_regular_file, private_file, read_bounded_line, read_file, read_text_file,
+};
 pub use table::{Table, Value};
 
 /// An error in a TOML file.

@@ -1,10 +1,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use healbench_protocol::EnvironmentKind;
+use healbench_core::{EnvironmentKind, Episodes, Plan, Shards};
 use serde::{Deserialize, Serialize};
 
-use crate::{Episodes, FileDigest, Plan, Shards};
+use crate::FileDigest;
 
 /// The version of the run directory's format. Runs of other versions are rejected.
 pub const FORMAT_VERSION: u32 = 10;

@@ -15,7 +15,8 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{fs, io};
 
-use healbench_protocol::{fingerprint, fingerprint_file};
+use healbench_core::fingerprint;
+use healbench_files::fingerprint_file;
 use serde::{Deserialize, Serialize};
 
 use crate::directory::{LOCKFILE, io_error};

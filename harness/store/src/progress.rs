@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::directory::io_error;
-use crate::{Outcome, RunDir, RunDirError};
+use crate::{RunDir, RunDirError};
+use healbench_core::Outcome;
 
 /// `progress.json`: the progress of a run. The file exists while the run is in progress; after a kill, its contents are
 /// outdated.
@@ -38,7 +39,7 @@ impl RunDir {
     /// Returns the last written progress; `None` if there is none.
     pub fn progress(&self) -> Option<Progress> {
         serde_json::from_slice(
-            &healbench_protocol::read_file(&self.progress_file(), healbench_protocol::MAX_WRITTEN_BYTES).ok()?,
+            &healbench_files::read_file(&self.progress_file(), healbench_files::MAX_WRITTEN_BYTES).ok()?,
         )
         .ok()
     }
@@ -52,7 +53,7 @@ impl RunDir {
         let partial = self.path().join("progress.json.part");
         // Not flushed to disk: after a crash of the machine, the progress is useless anyway.
         let write = || -> io::Result<()> {
-            healbench_protocol::create_own_file(&partial)?.write_all(&serde_json::to_vec(progress)?)?;
+            healbench_files::create_own_file(&partial)?.write_all(&serde_json::to_vec(progress)?)?;
             fs::rename(&partial, &file)
         };
         write().map_err(io_error("write", &file))

@@ -1,4 +1,4 @@
-use crate::fingerprint;
+use healbench_core::fingerprint;
 
 /// The beginning of a line with a checksum.
 const START: &str = r#"{"checksum":""#;

@@ -12,11 +12,12 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, Write as _};
 use std::path::PathBuf;
 
-use healbench_protocol::read_bounded_line;
+use healbench_files::read_bounded_line;
 use serde::{Deserialize, Serialize};
 
+use crate::RunDir;
 use crate::line_file::{JournalEntry, LineFile, io_error};
-use crate::{CallRecord, EpisodeRecord, RecordedTurns, ResponseRecord, RunDir};
+use healbench_core::{CallRecord, EpisodeRecord, RecordedTurns, ResponseRecord};
 
 /// The rows and texts of a finished episode.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -117,7 +118,7 @@ impl RecordedTurnsWriter {
     pub fn create(run: &RunDir) -> Result<RecordedTurnsWriter, JournalError> {
         let path = run.transcripts_path();
         let partial = path.with_extension("zst.part");
-        let out = healbench_protocol::create_own_file(&partial).and_then(|file| zstd::Encoder::new(file, ZSTD_LEVEL));
+        let out = healbench_files::create_own_file(&partial).and_then(|file| zstd::Encoder::new(file, ZSTD_LEVEL));
         Ok(RecordedTurnsWriter { out: out.map_err(io_error("write", &path))?, path, partial })
     }
 
@@ -229,7 +230,7 @@ impl RecordedTurnsReader {
     /// [`JournalError::Io`].
     pub fn open(run: &RunDir) -> Result<RecordedTurnsReader, JournalError> {
         let path = run.transcripts_path();
-        let reader = match healbench_protocol::open_regular_file(&path) {
+        let reader = match healbench_files::open_regular_file(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             opened => {
                 let decoder = opened.and_then(zstd::Decoder::new).map_err(io_error("read", &path))?;
@@ -260,10 +261,10 @@ impl RecordedTurnsReader {
 
 #[cfg(test)]
 mod tests {
-    use healbench_protocol::{Origin, Turn, TurnCost, line_with_checksum};
+    use healbench_core::{BilledTokens, EndedBy, EpisodeCounts, Origin, Outcome, RecordedTurn, Turn, TurnCost};
+    use healbench_files::line_with_checksum;
 
     use super::*;
-    use crate::{BilledTokens, EndedBy, EpisodeCounts, Outcome, RecordedTurn};
 
     fn result(episode: u64, outcome: Outcome) -> EpisodeResult {
         let turn = RecordedTurn {

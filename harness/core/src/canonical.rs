@@ -1,5 +1,4 @@
-use std::io::{self, Read as _};
-use std::path::Path;
+use std::io::{self, Read};
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -64,15 +63,14 @@ pub fn fingerprint(bytes: &[u8]) -> String {
     hexadecimal(&Sha256::digest(bytes))
 }
 
-/// Returns the size of a regular file and the SHA-256 of its content, like [`fingerprint`].
+/// Returns the number of bytes that `source` has and their SHA-256, like [`fingerprint`].
 ///
 /// # Errors
-/// Those of [`open_regular_file`](crate::open_regular_file) and of reading.
-pub fn fingerprint_file(path: &Path) -> io::Result<(u64, String)> {
-    let mut file = crate::open_regular_file(path)?;
+/// Those of reading.
+pub fn fingerprint_reader(source: &mut dyn Read) -> io::Result<(u64, String)> {
     let (mut hasher, mut bytes, mut buffer) = (Sha256::new(), 0, vec![0; READ_BYTES]);
     loop {
-        match file.read(&mut buffer) {
+        match source.read(&mut buffer) {
             Ok(0) => return Ok((bytes, hexadecimal(&hasher.finalize()))),
             Ok(read) => {
                 hasher.update(&buffer[..read]);

@@ -103,7 +103,7 @@ impl PairedRun {
     /// # Errors
     /// Every variant of [`RoundsError`].
     pub fn read(path: &Path) -> Result<PairedRun, RoundsError> {
-        let text = match healbench_protocol::read_file(path, healbench_protocol::MAX_GENERATED_BYTES) {
+        let text = match healbench_files::read_file(path, healbench_files::MAX_GENERATED_BYTES) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(RoundsError::Missing(path.into())),
             Err(source) => return Err(RoundsError::Io { operation: "read", path: path.into(), source }),

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use healbench_protocol::{AgentError, ErrorClass, NamedEntry, Origin, ProgramReport, Turn, Usage};
+use crate::{AgentError, ErrorClass, NamedEntry, Origin, ProgramReport, Turn, Usage};
 use serde::{Deserialize, Serialize};
 
 use crate::EpisodeCounts;

@@ -1,29 +1,26 @@
-//! The data that agents and the engine exchange, and the trait of agents.
+//! Plans, conditions, rows and calls, and the traits of agents and environments.
 //!
-//! Every other crate of the workspace depends on this one; it depends on none of them. Its only behavior is parsing and
-//! formatting names, canonical JSON, checksums of lines, keyed random draws, the comparison of names, the escapes of texts that are shown, the
-//! masking of secrets, and how files are opened.
+//! Every other crate of the workspace but `text` depends on this one; it depends on none of them. It does no input or output. Its only behavior is
+//! parsing and formatting names, canonical JSON, hashes, keyed random draws, the counts of an episode, and which episodes a shard has.
 
 #![warn(missing_docs)]
 
 mod axes;
 mod call;
 mod canonical;
-mod checksum;
 mod claim;
 mod condition;
+mod counts;
 mod definitions;
-mod display;
 mod draw;
 mod environment;
 mod error_class;
-mod files;
 mod numbers;
-mod printable;
+mod plan;
 mod request_log;
+mod rows;
 mod script;
-mod secrets;
-mod similar;
+mod shard;
 mod tool_failure;
 mod turn;
 
@@ -32,34 +29,30 @@ pub use axes::{
     Guardrails, Opening, PROGRAM_PREFIX, TemplateSource, ToolsMode,
 };
 pub use call::{ActionSpec, ToolCall, ToolResponse, ToolSpec};
-pub use canonical::{canonical_json, fingerprint, fingerprint_file, json_type, same_json};
-pub use checksum::{ChecksumError, checked_members, line_with_checksum};
+pub use canonical::{canonical_json, fingerprint, fingerprint_reader, json_type, same_json};
 pub use claim::{Claim, Measure, Span};
 pub use condition::{
     AXES, Axis, AxisValueError, AxisValues, CLIENTS, CONDITIONS, CONTENTS, Client, Condition, ConditionEntry,
     ConditionId, Content, ContractChanges, DOMAIN_ERRORS, DomainErrors, ENVIRONMENTS, EnvironmentKind, Files,
     NamedEntry, Need, REFERENCE_CONDITION, UNDECLARED, Undeclared, axis,
 };
+pub use counts::EpisodeCounts;
 pub use definitions::{Function, SERVER_NAME, functions, tool_definitions};
-pub use display::{escape_markdown, is_unsafe, plain_text, xml_text};
 pub use draw::{DrawKey, Draws, Seed};
 pub use environment::{
     CallResult, Capabilities, ContentBlock, Deadline, Environment, EnvironmentError, ProtocolError, Reply,
     ReplyOutcome, Session,
 };
 pub use error_class::ErrorClass;
-pub use files::{
-    MAX_GENERATED_BYTES, MAX_LIST_BYTES, MAX_WRITTEN_BYTES, check_own_file, create_own_file, open_regular_file,
-    private_file, read_bounded_line, read_file, read_text_file,
-};
 pub use numbers::NumberTexts;
-pub use printable::is_unprintable;
+pub use plan::{CellRef, Plan, PlanOrder, PlannedEnvironment, PlannedScenario};
 pub use request_log::{NewRequest, ReceivedAnswer, RequestId, RequestLog, RequestLogError};
-pub use script::{RecordQuery, Script, Step};
-pub use secrets::{
-    Secrets, TimeLimitExceeded, keep_secret, keep_variable, looks_like_secret, names_secret, secrets, secrets_in_url,
+pub use rows::{
+    BilledTokens, CallRecord, ChainEnd, ENDINGS, EndedBy, EpisodeRecord, ModelUsage, Outcome, RecordedTurn,
+    RecordedTurns, Records, ResponseRecord,
 };
-pub use similar::{compared_part, nearest_name};
+pub use script::{RecordQuery, Script, Step};
+pub use shard::{Episodes, InvalidShard, MAX_SHARDS, Shards, format_numbers};
 pub use tool_failure::{Code, Severity, ToolFailure, detail_texts};
 pub use turn::{Agent, AgentError, EpisodeStart, Origin, ProgramReport, Turn, TurnCost, Usage};
 

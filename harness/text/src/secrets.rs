@@ -16,7 +16,7 @@ use serde_json::Value;
 use self::recognize::password_of_url;
 pub use self::recognize::{looks_like_secret, names_secret, secrets_in_url};
 use self::spelling::{Spelling, StartBytes};
-use crate::{Object, is_unsafe};
+use crate::is_unsafe;
 
 /// The replacement for a secret.
 const REDACTED: &str = "[key]";
@@ -181,7 +181,7 @@ impl Secrets {
                     has_secret |= self.replace_secrets(name, TextEnd::Complete, until)?.is_some();
                 }
                 if has_secret {
-                    let mut clean = Object::new();
+                    let mut clean = serde_json::Map::new();
                     for (name, field) in std::mem::take(fields) {
                         clean.insert(self.replace_secrets(&name, TextEnd::Complete, until)?.unwrap_or(name), field);
                     }

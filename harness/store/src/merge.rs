@@ -2,7 +2,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::{RunManifest, RunStatus, Shards, format_numbers};
+use crate::{RunManifest, RunStatus};
+use healbench_core::{Shards, format_numbers};
 
 /// The state of a directory among the shards of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,10 @@
+//! Files: opened, read within bounds, and created so that their owner alone can read them.
+
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, Read as _};
 use std::path::Path;
+
+use healbench_core::fingerprint_reader;
 
 /// The size up to which files that people write are read, such as scenarios, templates and settings, in bytes.
 pub const MAX_WRITTEN_BYTES: u64 = 8 << 20;
@@ -24,6 +28,14 @@ pub fn open_regular_file(path: &Path) -> io::Result<File> {
     } else {
         Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))
     }
+}
+
+/// Returns the size of a regular file and the SHA-256 of its content in lower-case hexadecimal.
+///
+/// # Errors
+/// Those of [`open_regular_file`] and of reading.
+pub fn fingerprint_file(path: &Path) -> io::Result<(u64, String)> {
+    fingerprint_reader(&mut open_regular_file(path)?)
 }
 
 /// Reads a regular file of at most `most` bytes.

@@ -127,7 +127,7 @@ impl RunDir {
         files.extend(lockfile.map(|text| (LOCKFILE.to_owned(), text)));
         for (name, text) in files {
             fs::write(new.run.path.join(&name), text).map_err(io_error("write", &path.join(&name)))?;
-            let sha256 = healbench_protocol::fingerprint(text.as_bytes());
+            let sha256 = healbench_core::fingerprint(text.as_bytes());
             manifest.files.insert(name, FileDigest { bytes: text.len() as u64, sha256 });
         }
         new.run.write_manifest(manifest).map_err(|error| error.at(path.join(MANIFEST)))?;
@@ -148,7 +148,7 @@ impl RunDir {
         if fs::metadata(&file).is_ok_and(|found| !found.is_file()) {
             return Err(RunDirError::NoManifest(path.into()));
         }
-        let text = match healbench_protocol::read_file(&file, MAX_MANIFEST_BYTES) {
+        let text = match healbench_files::read_file(&file, MAX_MANIFEST_BYTES) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(RunDirError::NoManifest(path.into())),
             Err(error) => return Err(io_error("read", &file)(error)),
@@ -231,7 +231,7 @@ impl RunDir {
             .map_err(|error| RunDirError::Invalid { path: file.clone(), reason: error.to_string() })?;
         let text = seal_manifest(&json);
         let write = || -> io::Result<()> {
-            let mut out = healbench_protocol::create_own_file(&partial)?;
+            let mut out = healbench_files::create_own_file(&partial)?;
             out.write_all(text.as_bytes())?;
             out.sync_all()?;
             fs::rename(&partial, &file)
@@ -263,7 +263,7 @@ impl RunDir {
     /// read.
     pub fn is_locked(&self) -> bool {
         let would_block = |file: fs::File| matches!(file.try_lock_shared(), Err(fs::TryLockError::WouldBlock));
-        healbench_protocol::open_regular_file(&self.path.join(LOCK)).is_ok_and(would_block)
+        healbench_files::open_regular_file(&self.path.join(LOCK)).is_ok_and(would_block)
     }
 
     /// Returns the directory at a path, which is not read.
@@ -341,7 +341,7 @@ impl RunDir {
         let file = |extension| folder.join(scenario_file(index, id, extension));
         let extension = if file("json").is_file() { "json" } else { "yaml" };
         let file = file(extension);
-        let text = healbench_protocol::read_text_file(&file, healbench_protocol::MAX_WRITTEN_BYTES)
+        let text = healbench_files::read_text_file(&file, healbench_files::MAX_WRITTEN_BYTES)
             .map_err(io_error("read", &file))?;
         Ok((text, extension))
     }
@@ -352,7 +352,7 @@ impl RunDir {
     /// [`RunDirError::Io`].
     pub fn server_tools(&self, index: usize, id: &str) -> Result<Option<String>, RunDirError> {
         let file = self.path.join(SCENARIOS).join(scenario_file(index, id, SERVER_TOOLS));
-        match healbench_protocol::read_text_file(&file, healbench_protocol::MAX_LIST_BYTES) {
+        match healbench_files::read_text_file(&file, healbench_files::MAX_LIST_BYTES) {
             Ok(text) => Ok(Some(text)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(io_error("read", &file)(error)),
@@ -424,7 +424,7 @@ fn create_temporary(parent: &Path) -> io::Result<PathBuf> {
 /// Opens a lock file, which may exist. It is not truncated: the file of a directory from elsewhere may be a link.
 fn open_lock(path: &Path) -> io::Result<fs::File> {
     match fs::OpenOptions::new().write(true).create_new(true).open(path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => healbench_protocol::open_regular_file(path),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => healbench_files::open_regular_file(path),
         created => created,
     }
 }

@@ -1,8 +1,6 @@
 use std::fmt;
 
-use healbench_protocol::{
-    AgentSpec, Claim, Condition, ConditionId, EnvironmentKind, Guardrails, REFERENCE_CONDITION, Seed,
-};
+use crate::{AgentSpec, Claim, Condition, ConditionId, EnvironmentKind, Guardrails, REFERENCE_CONDITION, Seed};
 use serde::{Deserialize, Serialize};
 
 /// The ordered list of episodes to run, stored as its axes: scenario, agent, condition and trial, with the last varying
@@ -18,7 +16,7 @@ pub struct Plan {
     /// The order of the episodes.
     pub order: PlanOrder,
     /// The environment that executes the calls.
-    pub environment: Environment,
+    pub environment: PlannedEnvironment,
     /// The agents, in the order requested.
     pub agents: Vec<AgentSpec>,
     /// The conditions, in the order of the report's rows.
@@ -40,14 +38,14 @@ pub enum PlanOrder {
 
 /// The environment of a run, the same for all of its episodes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Environment {
+pub struct PlannedEnvironment {
     /// The kind of environment.
     pub kind: EnvironmentKind,
     /// The name of the server; null for the simulator.
     pub server: Option<String>,
 }
 
-impl fmt::Display for Environment {
+impl fmt::Display for PlannedEnvironment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.kind.name())?;
         match &self.server {
@@ -160,7 +158,7 @@ impl Plan {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use healbench_protocol::{AgentKind, ErrorFormat};
+    use crate::{AgentKind, ErrorFormat};
 
     use super::*;
 
@@ -180,13 +178,13 @@ pub(crate) mod tests {
             sha256: String::new(),
             claims: Vec::new(),
         };
-        let values = healbench_protocol::AxisValues::of(Guardrails::NONE, ErrorFormat::Bare);
+        let values = crate::AxisValues::of(Guardrails::NONE, ErrorFormat::Bare);
         let condition = |index: usize| Condition::named(format!("condition-{index}"), values.clone());
         Plan {
             seed: Seed(1),
             trials,
             order: PlanOrder::Product,
-            environment: Environment::default(),
+            environment: PlannedEnvironment::default(),
             agents: (0..agents).map(agent).collect(),
             conditions: (0..conditions).map(condition).collect(),
             scenarios: (0..scenarios).map(scenario).collect(),
