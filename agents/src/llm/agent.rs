@@ -9,14 +9,15 @@ use healbench_core::{
     Agent, AgentError, EpisodeStart, NewRequest, Origin, ReceivedAnswer, RequestId, RequestLog, RequestLogError,
     ToolCall, ToolResponse, ToolsMode, Turn, TurnCost, Usage, functions,
 };
+use healbench_reader::preamble as preamble_text;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::cassette::{Cassette, RecordedResponse, Request, Reservation};
 use super::endpoint::{Endpoint, EndpointError};
 use super::{
-    Api, ApiRequest, Arguments, AssistantMessage, CallResult, Conversation, DEFAULT_SYSTEM_TEXT, EpisodePermit,
-    FinishReason, Function, Message, Model, Reply, SentCall, UnreadableResponse, prompt_tools,
+    Api, ApiRequest, Arguments, AssistantMessage, CallResult, Conversation, EpisodePermit, FinishReason, Function,
+    Message, Model, Reply, SentCall, UnreadableResponse, prompt_tools,
 };
 
 /// The source of a model's replies.
@@ -60,7 +61,7 @@ impl LlmAgentFactory {
     ) -> LlmAgent<'s> {
         let functions = functions(start.tools);
         let (system, native) = system_and_functions(&self.model, functions.clone());
-        let preamble = preamble(&system, &native);
+        let preamble = preamble_text(&system, &native);
         LlmAgent {
             factory: Arc::clone(self),
             start,
@@ -89,12 +90,7 @@ impl LlmAgentFactory {
 /// does.
 pub fn preamble_of(model: &Model, tool_specs: &[healbench_core::ToolSpec]) -> String {
     let (system, native) = system_and_functions(model, functions(tool_specs));
-    preamble(&system, &native)
-}
-
-/// Returns [`preamble_of`] a model without settings: the default system text, and tools in the API's own field.
-pub fn default_preamble(tool_specs: &[healbench_core::ToolSpec]) -> String {
-    preamble(DEFAULT_SYSTEM_TEXT, &functions(tool_specs))
+    preamble_text(&system, &native)
 }
 
 /// Returns the system text and the functions for the API's own field.
@@ -103,17 +99,6 @@ fn system_and_functions(model: &Model, functions: Vec<Function>) -> (String, Vec
         ToolsMode::Native => (model.system.trim().to_owned(), functions),
         ToolsMode::Prompt => (prompt_tools::system_text(&model.system, &functions), Vec::new()),
     }
-}
-
-fn preamble(system: &str, native: &[Function]) -> String {
-    let mut text = system.to_owned();
-    for function in native {
-        let line =
-            json!({"name": function.name, "description": function.description, "parameters": function.parameters});
-        text.push('\n');
-        text.push_str(&line.to_string());
-    }
-    text
 }
 
 /// The agent of a model in one episode.

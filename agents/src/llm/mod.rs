@@ -17,7 +17,7 @@ mod prompt_tools;
 mod settings;
 mod token_rate;
 
-pub use agent::{LlmAgent, LlmAgentFactory, ModelBackend, default_preamble, preamble_of};
+pub use agent::{LlmAgent, LlmAgentFactory, ModelBackend, preamble_of};
 pub use api::{Api, ApiRequest, UnreadableResponse};
 pub use conversation::{Arguments, AssistantMessage, CallResult, Conversation, FinishReason, Message, Reply, SentCall};
 pub use endpoint::{Endpoint, EndpointError, EndpointResponse, HOST_VARIABLE, Network, SetupError};
@@ -26,4 +26,4 @@ pub use limiter::{ConcurrencyLimiter, EpisodePermit};
 pub use model::{Connections, Limits, Model, Price, Sampling};
 pub use preflight::{Preflight, PreflightError};
 pub use prices::{PriceEntry, PriceTable, Provider};
-pub use settings::{DEFAULT_SYSTEM_TEXT, ModelRef, ModelRefError, ModelTable, parse_model_tables, resolve_model};
+pub use settings::{ModelRef, ModelRefError, ModelTable, parse_model_tables, resolve_model};

@@ -5,10 +5,10 @@ use std::io;
 use std::path::Path;
 
 use healbench_agents::llm::{
-    Api, Connections, DEFAULT_SYSTEM_TEXT, Limits, Model, ModelTable, Price, PriceTable, Sampling, parse_model_tables,
-    resolve_model,
+    Api, Connections, Limits, Model, ModelTable, Price, PriceTable, Sampling, parse_model_tables, resolve_model,
 };
 use healbench_core::{AgentKind, Object, Opening, ToolsMode};
+use healbench_reader::DEFAULT_SYSTEM_TEXT;
 use serde_json::json;
 
 const FULL: &str = r#"

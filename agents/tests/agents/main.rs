@@ -1,12 +1,8 @@
-//! Tests of the agents through their public interface: texts in, hints and turns out.
+//! Tests of the agents through their public interface: requests, answers and turns.
 // Clippy allows `unwrap` only inside of test functions, and not in what they share.
 #![allow(clippy::unwrap_used)]
 
 mod api_fixtures;
-mod episode;
-mod hints;
-mod hints_formats;
-mod hints_unseen;
 mod hostile_server;
 mod llm_anthropic;
 mod llm_cassette;
@@ -21,9 +17,3 @@ mod llm_refusals;
 mod llm_settings;
 mod llm_settings_numbers;
 mod llm_unusual_answers;
-mod lookup;
-mod profiles;
-mod properties;
-mod refusals;
-mod repairs;
-mod wrong_repairs;

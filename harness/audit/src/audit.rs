@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use healbench_agents::scripted::hints::Hint;
 use healbench_core::{ToolCall, ToolSpec};
 use healbench_engine::check_schema;
 use healbench_mcp::{McpError, McpSession, ToolDefinition};
+use healbench_reader::hints::Hint;
 use healbench_scenarios::load_tools_str;
 use serde_json::{Value, json};
 use tempfile::TempDir;

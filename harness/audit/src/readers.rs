@@ -1,11 +1,11 @@
 //! What a reader finds in the text of an error: the place, the remedy, and the way to the right call.
 
-use healbench_agents::scripted::hints::{Hint, Vocabulary, extract_with_arguments};
-use healbench_agents::scripted::{Profile, ScriptedAgent, shipped_profile};
 use healbench_core::{
     Agent as _, DrawKey, EpisodeStart, Script, Seed, Step, ToolCall, ToolResponse, ToolSpec, Turn, same_json,
 };
 use healbench_engine::accepts;
+use healbench_reader::hints::{Hint, Vocabulary, extract_with_arguments};
+use healbench_reader::{Profile, ScriptedAgent, shipped_profile};
 use serde_json::Value;
 
 use crate::answer::Answer;

@@ -7,13 +7,13 @@ use std::path::Path;
 
 use healbench_agents::llm::ModelRefError;
 use healbench_agents::llm::cassette::CassetteError;
-use healbench_agents::scripted::ProfileError;
 use healbench_audit::AuditError;
 use healbench_core::AxisError;
 use healbench_engine::{CompileError, TemplateError};
 use healbench_files::ConfigError;
 use healbench_mcp::McpError;
 use healbench_proxy::ProxyError;
+use healbench_reader::ProfileError;
 use healbench_reports::gate::GateError;
 use healbench_reports::render::html::ChartError;
 use healbench_reports::render::shell_quote;

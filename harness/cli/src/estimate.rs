@@ -7,12 +7,13 @@ use std::convert::Infallible;
 use std::sync::atomic::AtomicBool;
 
 use healbench_agents::llm::{Model, preamble_of};
-use healbench_agents::scripted::shipped_profile;
 use healbench_core::{
     Agent, CallRecord, EnvironmentKind, EpisodeRecord, EpisodeStart, Opening, Outcome, Plan, Records, Script, Usage,
 };
-use healbench_runner::{Job, RunEvent, TokenCounter, WorkerPool, execute};
+use healbench_reader::shipped_profile;
+use healbench_runner::{Job, RunEvent, WorkerPool, execute};
 use healbench_scenarios::Scenario;
+use healbench_text::TokenCounter;
 
 use crate::error::CliError;
 use crate::load::scripted_agent;

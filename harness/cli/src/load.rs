@@ -6,11 +6,11 @@ use std::sync::Arc;
 use healbench_agents::ReplayAgent;
 use healbench_agents::external::Program;
 use healbench_agents::llm::{Model, preamble_of};
-use healbench_agents::scripted::{Profile, ProfileError, ScriptedAgent, shipped_profile, shipped_profiles};
 use healbench_core::{
     Agent, AgentKind, AgentSpec, Condition, Content, EnvironmentKind, EpisodeStart, Opening, PROGRAM_PREFIX, Plan,
     PlannedEnvironment, RecordedTurns, RequestLog, Script, Seed, Undeclared,
 };
+use healbench_reader::{Profile, ProfileError, ScriptedAgent, shipped_profile, shipped_profiles};
 use healbench_reports::render::{count, plain_text, pluralize};
 use healbench_runner::{Axes, build_plan};
 use healbench_scenarios::{

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory as _};
-use healbench_agents::scripted::shipped_profiles;
 use healbench_core::Opening;
 use healbench_files::{ConfigError, Document, Table, Value, printable, quote};
+use healbench_reader::shipped_profiles;
 use healbench_scenarios::built_in_suites;
 use healbench_text::looks_like_secret;
 

@@ -1,7 +1,7 @@
 use healbench_agents::external::Program;
 use healbench_agents::llm::Model;
-use healbench_agents::scripted::Profile;
 use healbench_core::Plan;
+use healbench_reader::Profile;
 use healbench_scenarios::Scenario;
 use healbench_store::PriceSource;
 

@@ -6,8 +6,7 @@ use std::io::{self, Write};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use healbench_core::{ErrorClass, ToolCall, canonical_json};
-use healbench_runner::count_tokens;
-use healbench_text::secrets;
+use healbench_text::{count_tokens, secrets};
 use serde::Serialize;
 
 use crate::log::{Counts, hash};

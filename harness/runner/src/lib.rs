@@ -21,7 +21,6 @@ mod response_cache;
 mod response_digest;
 mod scenario_context;
 mod server;
-mod tokens;
 
 pub use checkpoints::Checkpoints;
 pub use client_reply::{ClientReply, reply_through_client};
@@ -36,7 +35,6 @@ pub use scenario_context::{
     EnvironmentFactory, ScenarioContext, ScenarioSetupError, SetupFailure, server_environments, simulator_engine,
 };
 pub use server::copy_folder;
-pub use tokens::{TOKENIZER, TokenCounter, count_tokens, is_estimated};
 
 use healbench_core::{Agent, EpisodeStart, Script};
 

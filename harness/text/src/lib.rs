@@ -1,4 +1,4 @@
-//! Texts that are shown: escapes, the comparison of names, and the masking of secrets.
+//! Texts: escapes of what is shown, the masking of secrets, the comparison of names, and counts of tokens.
 
 #![warn(missing_docs)]
 
@@ -6,6 +6,7 @@ mod display;
 mod printable;
 mod secrets;
 mod similar;
+mod tokens;
 
 pub use display::{escape_markdown, is_unsafe, plain_text, xml_text};
 pub use printable::is_unprintable;
@@ -13,3 +14,4 @@ pub use secrets::{
     Secrets, TimeLimitExceeded, keep_secret, keep_variable, looks_like_secret, names_secret, secrets, secrets_in_url,
 };
 pub use similar::{compared_part, nearest_name};
+pub use tokens::{TOKENIZER, TokenCounter, count_tokens, is_estimated};

@@ -12,6 +12,7 @@ use std::path::Path;
 use healbench_core::{Object, ToolsMode};
 use healbench_files::{ConfigError, Document, is_name};
 use healbench_mcp::is_loopback;
+use healbench_reader::DEFAULT_SYSTEM_TEXT;
 use reqwest::Url;
 
 pub(super) use base_url::HOST;
@@ -19,9 +20,6 @@ pub use model_ref::{ModelRef, ModelRefError, resolve_model};
 pub(super) use table::read_price;
 
 use super::{Api, Connections, Limits, Model, Sampling};
-
-/// The system text of models whose settings do not specify one.
-pub const DEFAULT_SYSTEM_TEXT: &str = include_str!("../system.txt").trim_ascii_end();
 
 /// The default limits on concurrent requests to a provider; [`LOOPBACK_CONNECTIONS`] are those for a server on this
 /// machine.

@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use healbench_agents::llm::default_preamble;
-use healbench_agents::scripted::{Profile, ScriptedAgent, shipped_profile, shipped_profiles};
 use healbench_core::{
     Agent, Condition, Deadline, Environment, EpisodeStart, ErrorFormat, Guardrails, Outcome, Plan, Records,
     ReplyOutcome, Script, Seed, Session, ToolCall, Turn, canonical_json,
 };
 use healbench_engine::WorldBase;
+use healbench_reader::{Profile, ScriptedAgent, default_preamble, shipped_profile, shipped_profiles};
 use healbench_reports::{FrameWriter, Rate, Report, ReportRow, RowMetric, summarize};
-use healbench_runner::{Axes, EpisodeEvent, Job, RunEvent, TokenCounter, WorkerPool, build_plan, execute, replay};
+use healbench_runner::{Axes, EpisodeEvent, Job, RunEvent, WorkerPool, build_plan, execute, replay};
 use healbench_scenarios::{EpisodeState, Scenario, load_suite};
 use healbench_store::{RunDir, RunManifest, RunStatus};
+use healbench_text::TokenCounter;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -413,7 +413,7 @@ fn report(plan: &Plan, records: &Records) -> Report {
         command: String::new(),
         started: String::new(),
         finished: None,
-        tokenizer: healbench_runner::TOKENIZER.to_owned(),
+        tokenizer: healbench_text::TOKENIZER.to_owned(),
         status: RunStatus::Complete,
         episodes_done: plan.len(),
         shards: None,

@@ -3,8 +3,8 @@
 
 use std::path::PathBuf;
 
-use healbench_agents::scripted::{shipped_profile, shipped_profiles};
 use healbench_core::{DrawKey, Seed, canonical_json, fingerprint};
+use healbench_reader::{shipped_profile, shipped_profiles};
 use healbench_scenarios::load_suite;
 
 #[test]

@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use healbench_agents::llm::{PriceTable, resolve_model};
-use healbench_agents::scripted::{ScriptedAgent, shipped_profile, shipped_profiles};
 use healbench_core::{
     Agent, AgentError, AgentKind, AgentSpec, CallResult, Capabilities, Condition, ContentBlock, Deadline, Environment,
     EnvironmentError, EnvironmentKind, EpisodeStart, ErrorFormat, Guardrails, Opening, Origin, Plan, ProtocolError,
     Reply, ReplyOutcome, Script, Seed, Session, ToolCall, ToolResponse, ToolSpec, Turn, TurnCost,
 };
+use healbench_reader::{ScriptedAgent, shipped_profile, shipped_profiles};
 use healbench_runner::{Axes, Job, RunEvent, WorkerPool, build_plan, execute};
 use healbench_scenarios::{Scenario, Syntax, load_str};
 use healbench_store::EpisodeResult;

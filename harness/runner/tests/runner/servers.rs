@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use healbench_agents::scripted::{ScriptedAgent, shipped_profile};
 use healbench_core::{EnvironmentKind, Outcome, ResponseRecord};
 use healbench_mcp::Supervisor;
+use healbench_reader::{ScriptedAgent, shipped_profile};
 use healbench_runner::server_environments;
 use healbench_scenarios::{Scenario, load_file};
 

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use healbench_agents::scripted::{Profile, ScriptedAgent, shipped_profile, shipped_profiles};
 use healbench_core::{CONDITIONS, Condition, ErrorClass};
+use healbench_reader::{Profile, ScriptedAgent, shipped_profile, shipped_profiles};
 use healbench_scenarios::built_in_suites;
 
 use super::*;

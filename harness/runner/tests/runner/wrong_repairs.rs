@@ -1,6 +1,6 @@
 //! Wrong repairs of simulated readers: what they cost, and that they are counted.
 
-use healbench_agents::scripted::{Profile, ScriptedAgent, shipped_profile};
+use healbench_reader::{Profile, ScriptedAgent, shipped_profile};
 
 use super::memory_server::agent_factory;
 use super::*;

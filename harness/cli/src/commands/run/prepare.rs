@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use healbench_core::Episodes;
 use healbench_mcp::Supervisor;
 use healbench_reports::count_outcomes;
-use healbench_runner::TOKENIZER;
 use healbench_scenarios::Scenario;
 use healbench_store::{
     CassetteMode, FORMAT_VERSION, NewRunDir, RunDir, RunDirError, RunLock, RunManifest, RunStatus, StoredScenario,
     VerifiedFiles,
 };
+use healbench_text::TOKENIZER;
 
 use super::scratch::Scratch;
 use crate::args::RunArgs;

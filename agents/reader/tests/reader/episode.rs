@@ -1,9 +1,9 @@
 //! Runs an agent with responses defined by a test.
 
-use healbench_agents::scripted::{Profile, ScriptedAgent, shipped_profile};
 use healbench_core::{
     ActionSpec, Agent, DrawKey, EpisodeStart, RecordQuery, Script, Seed, Step, ToolCall, ToolResponse, ToolSpec, Turn,
 };
+use healbench_reader::{Profile, ScriptedAgent, shipped_profile};
 use serde_json::{Value, json};
 
 pub(crate) fn profile(name: &str) -> Profile {

@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn values_that_the_text_states_are_taken_for_the_right_one() {
         let hints = [
-            Hint::Bound { field: "n".to_owned(), relation: super::super::hints::Relation::AtLeast, limit: 3.0 },
+            Hint::Bound { field: "n".to_owned(), relation: crate::hints::Relation::AtLeast, limit: 3.0 },
             Hint::Example { object: json!({"n": 20, "name": "Jane Doe"}).as_object().unwrap().clone() },
         ];
         let sources = Sources { hints: &hints, schema: None, elsewhere: &|_| Vec::new() };

@@ -1,7 +1,7 @@
 //! Properties that must hold for any text.
 
-use healbench_agents::scripted::hints::{Vocabulary, extract};
 use healbench_core::Script;
+use healbench_reader::hints::{Vocabulary, extract};
 use proptest::prelude::*;
 use serde_json::json;
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::scripted::paths;
+use crate::paths;
 
 /// Returns the path of the only sent value, at any depth, that equals `shown`.
 pub(super) fn path_of_value(sent: &Value, shown: &str) -> Option<String> {

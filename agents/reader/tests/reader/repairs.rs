@@ -1,7 +1,7 @@
 //! Tests that calls are repaired by what an error says, and only by that.
 
-use healbench_agents::scripted::Profile;
 use healbench_core::{Step, Turn};
+use healbench_reader::Profile;
 use serde_json::{Value, json};
 
 use crate::episode::*;

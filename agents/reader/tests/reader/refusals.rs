@@ -1,7 +1,7 @@
 //! Tests of refusals: advice that can be followed comes before a reason to stop, whatever the words of the refusal.
 
-use healbench_agents::scripted::Profile;
 use healbench_core::{ToolResponse, Turn};
+use healbench_reader::Profile;
 use serde_json::{Value, json};
 
 use crate::episode::*;

@@ -1,7 +1,7 @@
 //! Hints in the formats of other servers.
 
-use healbench_agents::scripted::hints::{Vocabulary, extract_with_arguments};
 use healbench_core::Script;
+use healbench_reader::hints::{Vocabulary, extract_with_arguments};
 use serde_json::json;
 
 use crate::hints::{LLM_FRIENDLY, assert_hints, describe, hints_of, tools};

@@ -6,11 +6,11 @@ use healbench_core::{ToolCall, Turn};
 use serde_json::Value;
 
 use super::ScriptedAgent;
-use crate::scripted::hints::Hint;
-use crate::scripted::lookup::{action_of, discriminator};
-use crate::scripted::paths;
-use crate::scripted::repair::ArgumentEdit;
-use crate::scripted::wrong_values::{Sources, replaced, scalars, wrong_values};
+use crate::hints::Hint;
+use crate::lookup::{action_of, discriminator};
+use crate::paths;
+use crate::repair::ArgumentEdit;
+use crate::wrong_values::{Sources, replaced, scalars, wrong_values};
 
 /// What hints about actions meant, where a wrong action was taken.
 pub(super) enum MeantCall {

@@ -1,7 +1,7 @@
 //! Tests of lookups: values that must be found in lists, by suggestions, or in truncated responses.
 
-use healbench_agents::scripted::Profile;
 use healbench_core::{Step, ToolResponse, Turn};
+use healbench_reader::Profile;
 use serde_json::{Value, json};
 
 use crate::episode::*;

@@ -1,7 +1,7 @@
 //! Tests of the hints that are extracted from texts in many formats, none of which the extractor knows.
 
-use healbench_agents::scripted::hints::{Hint, Vocabulary, extract, extract_with_arguments};
 use healbench_core::{ActionSpec, Script, ToolSpec};
+use healbench_reader::hints::{Hint, Vocabulary, extract, extract_with_arguments};
 use serde_json::{Value, json};
 
 fn tool(name: &str, actions: &[(&str, Value)]) -> ToolSpec {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::ScriptedAgent;
-use crate::scripted::lookup::discriminator;
+use crate::lookup::discriminator;
 
 impl ScriptedAgent<'_> {
     /// Changes something at random: drops a field, writes a value as another type, or takes another action.

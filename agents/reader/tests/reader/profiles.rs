@@ -1,8 +1,8 @@
 //! Tests of the shipped profiles, and of invalid profiles.
 
-use healbench_agents::scripted::{Profile, ProfileError, shipped_profile, shipped_profiles};
+use healbench_reader::{Profile, ProfileError, shipped_profile, shipped_profiles};
 
-const TYPICAL: &str = include_str!("../../profiles/typical.toml");
+const TYPICAL: &str = include_str!("../../../profiles/typical.toml");
 
 #[test]
 fn every_shipped_profile_reads() {

@@ -4,8 +4,8 @@ use healbench_core::Step;
 
 use super::ScriptedAgent;
 use super::wrong_repair::MeantCall;
-use crate::scripted::hints::Hint;
-use crate::scripted::lookup::{action_of, advised_call};
+use crate::hints::Hint;
+use crate::lookup::{action_of, advised_call};
 
 impl ScriptedAgent<'_> {
     /// Returns true if the hints advise something that the agent can do and has not done: a repair, a call, or a delay.

@@ -22,7 +22,7 @@ use super::paths;
 use super::profile::Profile;
 use super::records::{FoundValues, prose_of};
 use super::repair::{ArgumentEdit, RepairContext, repairs};
-use crate::llm::default_preamble;
+use crate::preamble::default_preamble;
 
 thread_local! {
     /// The hints of texts. The key consists of the known names, the arguments of the call, and the text.

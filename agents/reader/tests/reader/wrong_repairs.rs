@@ -1,7 +1,7 @@
 //! Tests of wrong repairs: wrong values and wrong actions.
 
-use healbench_agents::scripted::Profile;
 use healbench_core::Turn;
+use healbench_reader::Profile;
 use serde_json::{Value, json};
 
 use crate::episode::*;

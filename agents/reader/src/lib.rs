@@ -1,11 +1,15 @@
-//! Scripted agents: they follow a script and repair failed calls by what error texts say, as well as their profile
-//! allows.
+//! Simulated readers: agents that follow a script and repair failed calls by what error texts say, as well as their profile, a table of
+//! numbers, allows.
+//!
+//! They measure which information an error text carries and how useful it is to a reader of a given skill. Their results say nothing
+//! about any real model.
 
 mod agent;
 mod hint_cache;
 pub mod hints;
 mod lookup;
 mod paths;
+mod preamble;
 mod profile;
 mod records;
 mod repair;
@@ -13,6 +17,7 @@ mod wrong_values;
 
 pub use agent::ScriptedAgent;
 use healbench_core::{DrawKey, Script, ToolSpec};
+pub use preamble::{DEFAULT_SYSTEM_TEXT, default_preamble, preamble};
 pub use profile::{Profile, ProfileError, Uptake, shipped_profile, shipped_profiles};
 
 /// The data that a scripted agent works with.
