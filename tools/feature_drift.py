@@ -36,7 +36,7 @@ def main():
         sets = (" and ".join(f"[{enabled}]" for enabled in sorted(found[crate])) or "nothing" for found in (program, tests))
         print("{}: the program has {}, the tests have {}".format(crate, *sets))
     if different:
-        print("A normal dependency with the features of the tests builds such a crate once (reports/Cargo.toml has some).")
+        print("A normal dependency with the features of the tests builds such a crate once (reports/frames/Cargo.toml has some).")
         return 1
     print(f"the {len(program)} crates of the program have the same features in the tests")
     return 0

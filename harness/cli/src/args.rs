@@ -12,8 +12,8 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use healbench_analysis::Axis;
 use healbench_core::Shards;
-use healbench_reports::Axis;
 use healbench_runner::Budget;
 
 pub(crate) use axes::AxisArgs;

@@ -7,17 +7,18 @@ use std::path::Path;
 
 use healbench_agents::llm::ModelRefError;
 use healbench_agents::llm::cassette::CassetteError;
+use healbench_analysis::gate::GateError;
+use healbench_analysis::{BaselineError, BlessError, ComparisonError, ReportError};
 use healbench_audit::AuditError;
 use healbench_core::AxisError;
 use healbench_engine::{CompileError, TemplateError};
 use healbench_files::ConfigError;
+use healbench_frames::FrameError;
 use healbench_mcp::McpError;
 use healbench_proxy::ProxyError;
 use healbench_reader::ProfileError;
-use healbench_reports::gate::GateError;
-use healbench_reports::render::html::ChartError;
-use healbench_reports::render::shell_quote;
-use healbench_reports::{BaselineError, BlessError, ComparisonError, FrameError, ReportError};
+use healbench_render::html::ChartError;
+use healbench_render::shell_quote;
 use healbench_runner::{RunError, ScenarioSetupError};
 use healbench_scenarios::LoadError;
 use healbench_store::{JournalError, MergeError, RoundsError, RunDirError};
@@ -241,7 +242,10 @@ impl From<FrameError> for CliError {
 impl From<ReportError> for CliError {
     fn from(error: ReportError) -> CliError {
         match error {
-            ReportError::Frame(error) => error.into(),
+            ReportError::Rows(error) => match error.downcast::<FrameError>() {
+                Ok(error) => (*error).into(),
+                Err(error) => CliError::new(error),
+            },
             other => CliError::new(other),
         }
     }

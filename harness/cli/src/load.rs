@@ -11,7 +11,7 @@ use healbench_core::{
     PlannedEnvironment, RecordedTurns, RequestLog, Script, Seed, Undeclared,
 };
 use healbench_reader::{Profile, ProfileError, ScriptedAgent, shipped_profile, shipped_profiles};
-use healbench_reports::render::{count, plain_text, pluralize};
+use healbench_render::{count, plain_text, pluralize};
 use healbench_runner::{Axes, build_plan};
 use healbench_scenarios::{
     LoadError, Scenario, Source, Syntax, ToolList, load_stored, load_suite, load_tools, render_diagnostics,

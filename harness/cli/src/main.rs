@@ -30,7 +30,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args as _, CommandFactory as _, FromArgMatches as _};
-use healbench_reports::render::shell_quote;
+use healbench_render::shell_quote;
 use healbench_text::secrets;
 
 use crate::args::{Arguments, AxisArgs, Command, PlanArgs, RunArgs};
@@ -75,7 +75,7 @@ fn main() -> ExitCode {
 fn hide_decoder_panics() {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        if !healbench_reports::is_decoding() {
+        if !healbench_frames::is_decoding() {
             report(panic);
         }
     }));

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use healbench_reports::render::progress as format_progress;
+use healbench_render::progress as format_progress;
 use healbench_store::{EpisodeResult, RunDir};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 

@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use healbench_core::{Episodes, Plan, Shards};
-use healbench_reports::FrameWriter;
-use healbench_reports::render::{count, duration};
+use healbench_frames::FrameWriter;
+use healbench_render::{count, duration};
 use healbench_runner::{Job, RunEvent, WorkerPool, execute};
 use healbench_store::{RunDir, RunManifest};
 

@@ -45,7 +45,7 @@ pub use environment::{
 };
 pub use error_class::ErrorClass;
 pub use numbers::NumberTexts;
-pub use plan::{CellRef, Plan, PlanOrder, PlannedEnvironment, PlannedScenario};
+pub use plan::{CellRef, DuplicateName, Plan, PlanOrder, PlannedEnvironment, PlannedScenario};
 pub use request_log::{NewRequest, ReceivedAnswer, RequestId, RequestLog, RequestLogError};
 pub use rows::{
     BilledTokens, CallRecord, ChainEnd, ENDINGS, EndedBy, EpisodeRecord, ModelUsage, Outcome, RecordedTurn,

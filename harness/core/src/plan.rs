@@ -25,6 +25,16 @@ pub struct Plan {
     pub scenarios: Vec<PlannedScenario>,
 }
 
+/// The error of a plan with two entries of one name on an axis.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the plan has {axis} `{name}` twice")]
+pub struct DuplicateName {
+    /// `agent`, `condition` or `scenario`.
+    pub axis: &'static str,
+    /// The name.
+    pub name: String,
+}
+
 /// The order of the episodes of a plan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -117,6 +127,29 @@ impl Plan {
     /// Returns the index of the condition without guardrails.
     pub fn unguarded_condition(&self) -> Option<ConditionId> {
         self.conditions.iter().position(|condition| condition.guardrails() == Guardrails::NONE)
+    }
+
+    /// Checks that each name on the plan's axes is unique: rows are identified by these names.
+    ///
+    /// # Errors
+    /// [`DuplicateName`] with the first in the order of the names.
+    pub fn check_names(&self) -> Result<(), DuplicateName> {
+        let named = |agent: &AgentSpec| match agent.opening {
+            Some(opening) => format!("{agent} {}", opening.name()),
+            None => agent.to_string(),
+        };
+        let agents = self.agents.iter().map(named).collect();
+        let conditions = self.conditions.iter().map(Condition::label).collect();
+        let scenarios = self.scenarios.iter().map(|scenario| scenario.id.clone()).collect();
+        for (axis, mut names) in
+            [("agent", agents), ("condition", conditions), ("scenario", scenarios)] as [(_, Vec<String>); 3]
+        {
+            names.sort_unstable();
+            if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+                return Err(DuplicateName { axis, name: pair[0].clone() });
+            }
+        }
+        Ok(())
     }
 
     /// Returns the index of a condition.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use healbench_reports::gate::Margin;
+use healbench_analysis::gate::Margin;
 
 /// What has to be detected, and what is known about the pairs.
 #[derive(Debug, Args)]

@@ -7,7 +7,7 @@ use healbench_audit::{
     terminal as render_terminal,
 };
 use healbench_mcp::{Limits, McpSession, Supervisor};
-use healbench_reports::render::json;
+use healbench_render::json;
 use healbench_runner::copy_folder;
 
 use super::outputs;

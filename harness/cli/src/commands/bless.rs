@@ -1,10 +1,11 @@
+use healbench_frames::Rows;
 use std::collections::BTreeMap;
 use std::io;
 
-use healbench_reports::Baseline;
-use healbench_reports::gate::{GateError, MayDiffer, NamedBaseline, Policy, gate};
-use healbench_reports::render::gate::{GateOptions, changes as changed_rows};
-use healbench_reports::render::{plain_text, pluralize, shell_quote};
+use healbench_analysis::Baseline;
+use healbench_analysis::gate::{GateError, MayDiffer, NamedBaseline, Policy, gate};
+use healbench_render::gate::{GateOptions, changes as changed_rows};
+use healbench_render::{plain_text, pluralize, shell_quote};
 
 use super::gate::{open_complete, read_policy};
 use crate::args::BlessArgs;
@@ -18,7 +19,7 @@ pub(crate) fn bless(args: &BlessArgs, terminal: &Terminal) -> Result<ExitStatus,
     let (run, manifest) = open_complete(&args.run)?;
     let name = args.run.to_string_lossy().into_owned();
     let baseline =
-        Baseline::from_run(&run, &manifest, policy.infra_share).map_err(|source| bless_error(&name, &source))?;
+        Baseline::from_run(&Rows(&run), &manifest, policy.infra_share).map_err(|source| bless_error(&name, &source))?;
     let before = match healbench_files::read_text_file(&args.out, healbench_files::MAX_GENERATED_BYTES) {
         Ok(text) => Some(text),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,

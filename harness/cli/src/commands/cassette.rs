@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use healbench_agents::llm::cassette::{Cassette, Entry, Key};
 use healbench_core::EnvironmentKind;
-use healbench_reports::render::{count, plain_text, pluralize, shell_quote};
+use healbench_render::{count, plain_text, pluralize, shell_quote};
 use healbench_runner::{Job, execute, server_environments};
 use healbench_store::{CassetteMode, RunDir, RunStatus};
 

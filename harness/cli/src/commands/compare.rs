@@ -1,10 +1,11 @@
+use healbench_frames::Rows;
 use std::path::Path;
 
-use healbench_reports::render::html::{self, ComparisonPage};
-use healbench_reports::render::{
+use healbench_analysis::{Axis, Change, Side, compare as compare_runs, matrix};
+use healbench_render::html::{self, ComparisonPage};
+use healbench_render::{
     ComparisonOptions, comparison, comparison_markdown, json, matrix as render_matrix, matrix_markdown, shell_quote,
 };
-use healbench_reports::{Axis, Change, Side, compare as compare_runs, matrix};
 use healbench_store::{RunDir, RunManifest, RunStatus};
 
 use super::report::write_page;
@@ -28,12 +29,12 @@ pub(crate) fn compare(args: &CompareArgs, terminal: &Terminal) -> Result<ExitSta
         Ok((run, manifest))
     };
     let (base_name, (base, base_manifest)) = (args.base.to_string_lossy(), open(&args.base)?);
-    let base_side = Side { name: &base_name, run: &base, manifest: &base_manifest };
+    let base_side = Side { name: &base_name, run: &Rows(&base), manifest: &base_manifest };
     let Some(candidate) = &args.candidate else {
         return compare_cells(base_side, args, terminal);
     };
     let (candidate_name, (run, manifest)) = (candidate.to_string_lossy(), open(candidate)?);
-    let found = compare_runs(base_side, Side { name: &candidate_name, run: &run, manifest: &manifest })?;
+    let found = compare_runs(base_side, Side { name: &candidate_name, run: &Rows(&run), manifest: &manifest })?;
     let status = match found.conclusion.change {
         Change::NotComparable => ExitStatus::Incomplete,
         _ => ExitStatus::Success,

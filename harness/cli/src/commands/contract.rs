@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use healbench_core::Undeclared;
 use healbench_engine::contract::{ContractChange, Lockfile, Severity, report_text};
 use healbench_engine::definition::Tool;
-use healbench_reports::render::{plain_text, pluralize};
+use healbench_render::{plain_text, pluralize};
 use healbench_scenarios::Scenario;
 use serde_json::Value;
 

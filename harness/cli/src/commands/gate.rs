@@ -1,14 +1,15 @@
+use healbench_frames::Rows;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use healbench_reports::Baseline;
-use healbench_reports::gate::{
+use healbench_analysis::Baseline;
+use healbench_analysis::gate::{
     self, GateError, GateReport, MayDiffer, NamedBaseline, Policy, SourceLocation, Verdict, gate_rounds,
     scenario_locations,
 };
-use healbench_reports::render::gate::{GateOptions, github, junit, markdown, terminal as render_terminal};
-use healbench_reports::render::{json, plain_text};
+use healbench_render::gate::{GateOptions, github, junit, markdown, terminal as render_terminal};
+use healbench_render::{json, plain_text};
 use healbench_store::{PairedRun, RunDir, RunDirError, RunManifest};
 
 use super::outputs;
@@ -117,7 +118,7 @@ fn agents_report(path: &Path, agents: &[String], policy: Policy) -> Result<GateR
 
 /// Accepts any number of lost episodes, because the gate checks them.
 fn run_baseline(name: &str, run: &RunDir, manifest: &RunManifest) -> Result<Baseline, GateError> {
-    Baseline::from_run(run, manifest, 1.0).map_err(|source| GateError::Run { run: name.to_owned(), source })
+    Baseline::from_run(&Rows(run), manifest, 1.0).map_err(|source| GateError::Run { run: name.to_owned(), source })
 }
 
 /// Opens a run that must be complete.

@@ -4,9 +4,10 @@ use std::fs;
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
+use healbench_analysis::{Report, Scope, summarize};
 use healbench_core::{CellRef, Plan};
-use healbench_reports::render::{inspect_log, inspect_sample, pluralize, shell_quote};
-use healbench_reports::{Report, Scope, rows_of_episodes, summarize};
+use healbench_frames::{Rows, rows_of_episodes};
+use healbench_render::{inspect_log, inspect_sample, pluralize, shell_quote};
 use healbench_store::{RunDir, RunManifest};
 
 use super::transcript::each_transcript;
@@ -26,7 +27,7 @@ pub(super) fn write_logs(
     folder: &Path,
     terminal: &Terminal,
 ) -> Result<ExitStatus, CliError> {
-    let report = summarize(run, manifest, Scope::Tables)?;
+    let report = summarize(&Rows(run), manifest, Scope::Tables)?;
     let run_spec = run_spec_of(run, manifest.plan.clone())?;
     fs::create_dir_all(folder).map_err(|error| CliError::write(folder, &error))?;
     let mut entries = fs::read_dir(folder).map_err(|error| CliError::read(folder, &error))?;

@@ -6,9 +6,9 @@ use std::thread;
 
 use healbench_agents::llm::cassette::merge_cassettes;
 use healbench_core::{Episodes, format_numbers};
+use healbench_frames::FrameWriter;
 use healbench_mcp::Supervisor;
-use healbench_reports::FrameWriter;
-use healbench_reports::render::{Detail, pluralize, shell_quote};
+use healbench_render::{Detail, pluralize, shell_quote};
 use healbench_scenarios::Source;
 use healbench_store::{
     CassetteMode, RecordedTurnsReader, RecordedTurnsWriter, RunDir, RunDirError, RunManifest, RunStatus, ShardState,

@@ -3,7 +3,7 @@ use std::path::Path;
 
 use healbench_engine::{valid_example, validate};
 use healbench_mcp::{Limits, McpSession, Supervisor};
-use healbench_reports::render::{plain_text, pluralize, shell_quote};
+use healbench_render::{plain_text, pluralize, shell_quote};
 use healbench_scenarios::{Syntax, load_stored};
 use healbench_text::secrets_in_url;
 use serde_json::{Value, json};

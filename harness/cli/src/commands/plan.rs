@@ -1,8 +1,9 @@
+use healbench_frames::Rows;
 use std::fmt::Write as _;
 
+use healbench_analysis::{Side, SizeAssumptions, measure_variation, sample_sizes};
 use healbench_core::{AgentSpec, Plan};
-use healbench_reports::render::{count, json, money, plain_text, pluralize, sample_sizes as render_sizes};
-use healbench_reports::{Side, SizeAssumptions, measure_variation, sample_sizes};
+use healbench_render::{count, json, money, plain_text, pluralize, sample_sizes as render_sizes};
 use healbench_store::RunDir;
 
 use crate::args::{PlanArgs, ShardArgs, SizeArgs};
@@ -30,7 +31,7 @@ pub(crate) fn plan(args: &PlanArgs, terminal: &Terminal) -> Result<ExitStatus, C
     // Writing to a `String` cannot fail.
     let _ = writeln!(out, "scenarios  {}", plan.scenarios.len());
     for scenario in &plan.scenarios {
-        let _ = writeln!(out, "  {}", healbench_reports::render::plain_text(&scenario.id));
+        let _ = writeln!(out, "  {}", healbench_render::plain_text(&scenario.id));
     }
     let _ = writeln!(out, "agents     {}", list(plan.agents.iter().map(agent_label).collect()));
     let conditions = plan.conditions.iter().map(|condition| plain_text(&condition.title()).into_owned());
@@ -69,7 +70,7 @@ fn print_sizes(detect: f64, args: &SizeArgs, plan: &Plan, terminal: &Terminal) -
     let assumptions = match &args.from {
         Some(path) => {
             let (run, manifest) = RunDir::open(path)?;
-            measure_variation(Side { name: &path.to_string_lossy(), run: &run, manifest: &manifest })?
+            measure_variation(Side { name: &path.to_string_lossy(), run: &Rows(&run), manifest: &manifest })?
         }
         None => SizeAssumptions { discordance: args.discordance, icc: args.icc.clone(), measured: None },
     };

@@ -1,8 +1,10 @@
+use healbench_frames::Rows;
 use std::path::Path;
 
-use healbench_reports::render::html::{self, RunPage, Transcripts};
-use healbench_reports::render::{Detail, TerminalOptions, shell_quote};
-use healbench_reports::{Report, Scope, render, summarize};
+use healbench_analysis::{Report, Scope, summarize};
+use healbench_render as render;
+use healbench_render::html::{self, RunPage, Transcripts};
+use healbench_render::{Detail, TerminalOptions, shell_quote};
 use healbench_store::{RunDir, RunManifest, RunStatus};
 
 use super::inspect::write_logs;
@@ -16,7 +18,7 @@ use crate::terminal::Terminal;
 /// Prints the report of a run, or writes it as a page.
 pub(crate) fn report(args: &ReportArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     let (run, manifest) = RunDir::open(&args.run)?;
-    let full_report = || summarize(&run, &manifest, Scope::Full);
+    let full_report = || summarize(&Rows(&run), &manifest, Scope::Full);
     if let Some(file) = &args.html {
         let name = args.run.to_string_lossy();
         let (report, transcripts) = page_data(&run, &manifest)?;
@@ -51,7 +53,7 @@ pub(crate) fn report(args: &ReportArgs, terminal: &Terminal) -> Result<ExitStatu
 
 /// Computes the content of a run's page: its full report and the transcripts of its examples.
 pub(crate) fn page_data(run: &RunDir, manifest: &RunManifest) -> Result<(Report, Transcripts), CliError> {
-    let report = summarize(run, manifest, Scope::Full)?;
+    let report = summarize(&Rows(run), manifest, Scope::Full)?;
     let mut transcripts = Transcripts::of(&report);
     let run_spec = match run_spec_of(run, manifest.plan.clone()) {
         Ok(run_spec) => run_spec,
@@ -89,7 +91,7 @@ pub(super) fn write_page(file: &Path, page: &str, terminal: &Terminal) -> Result
 
 /// Prints the report: on one screen without more detail.
 pub(super) fn print(run: &RunDir, manifest: &RunManifest, detail: Detail, terminal: &Terminal) -> Result<(), CliError> {
-    let report = summarize(run, manifest, Scope::Tables)?;
+    let report = summarize(&Rows(run), manifest, Scope::Tables)?;
     let lines = (detail == Detail::Summary).then(|| terminal.lines());
     let options = TerminalOptions { width: terminal.width(), color: terminal.colors_results(), detail, lines };
     terminal.result(&render::terminal(&report, options))

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use healbench_agents::llm::cassette::Key;
 use healbench_core::{AgentKind, EnvironmentKind, Usage};
+use healbench_frames::{ClosedFrames, FrameWriter, for_each_episode, read_responses, rows_of_episodes};
 use healbench_mcp::Supervisor;
-use healbench_reports::render::{Detail, count, plain_text, pluralize, shell_quote};
-use healbench_reports::{ClosedFrames, FrameWriter, for_each_episode, read_responses, rows_of_episodes};
+use healbench_render::{Detail, count, plain_text, pluralize, shell_quote};
 use healbench_runner::{
     Checkpoints, Job, Limits, RunEnd, RunEvent, StopReason, StopRule, execute, server_environments,
 };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use healbench_core::Plan;
-use healbench_reports::render::html::ScenarioChange;
+use healbench_render::html::ScenarioChange;
 use healbench_store::RunDir;
 
 /// The largest number of scenarios whose texts are read.

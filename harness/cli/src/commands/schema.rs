@@ -1,4 +1,4 @@
-use healbench_reports::{JsonSchemaKind, json_schema};
+use healbench_analysis::{JsonSchemaKind, json_schema};
 
 use crate::args::{SchemaArgs, SchemaKind};
 use crate::error::{CliError, ExitStatus};

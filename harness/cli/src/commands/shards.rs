@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use healbench_reports::count_outcomes;
+use healbench_frames::count_outcomes;
 use healbench_store::{Progress, RunDir, RunManifest, RunStatus, ShardState, SurveyedShard};
 
 use crate::clock::since_1970;

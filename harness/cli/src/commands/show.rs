@@ -1,7 +1,7 @@
 use healbench_core::{
     AxisError, AxisValues, CellRef, Condition, ConditionEntry, ErrorFormat, Guardrails, Opening, Plan,
 };
-use healbench_reports::render::{self, TranscriptOptions, count, plain_text};
+use healbench_render::{TranscriptOptions, count, plain_text};
 use healbench_store::RunDir;
 
 use super::transcript::{transcripts, transcripts_under};
@@ -28,7 +28,7 @@ pub(crate) fn show(args: &ShowArgs, terminal: &Terminal) -> Result<ExitStatus, C
     for query in &query {
         let transcript = if query.episode(&run_spec.plan).is_some() { recorded.next() } else { unrecorded.next() };
         let Some(transcript) = transcript else { break };
-        terminal.result(&format!("{separator}{}", render::transcript(&transcript?, options)))?;
+        terminal.result(&format!("{separator}{}", healbench_render::transcript(&transcript?, options)))?;
         separator = "\n";
     }
     Ok(ExitStatus::Success)

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use healbench_core::{Shards, format_numbers};
-use healbench_reports::render::{count, duration, json, plain_text};
+use healbench_render::{count, duration, json, plain_text};
 use healbench_store::{ShardState, Survey, SurveyedShard, survey};
 use serde::Serialize;
 

@@ -4,15 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use healbench_agents::llm::ModelRef;
+use healbench_analysis::{CallStep, SentCall, ShownCondition, Transcript, TranscriptStep};
 use healbench_core::{
     CallRecord, CellRef, Condition, EnvironmentKind, EpisodeRecord, ErrorFormat, Origin, Plan, ProgramReport,
     RecordedTurn, RecordedTurns, ResponseRecord, Turn,
 };
-use healbench_reports::render::{plain_text, pluralize, shell_quote};
-use healbench_reports::{
-    CallStep, MAX_RESPONSE_BYTES, SentCall, ShownCondition, Transcript, TranscriptStep, read_responses,
-    rows_of_episodes,
-};
+use healbench_frames::{MAX_RESPONSE_BYTES, read_responses, rows_of_episodes};
+use healbench_render::{plain_text, pluralize, shell_quote};
 use healbench_runner::{EpisodeEvent, Replayer};
 use healbench_store::{RunDir, read_recorded_turns_of};
 use serde_json::Value;

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use healbench_core::Seed;
-use healbench_reports::render::{plain_text, pluralize};
+use healbench_render::{plain_text, pluralize};
 use healbench_runner::{LeakAudit, LeakKind, LeakMatch, LeakPlace, audit_leaks};
 
 use crate::args::{LeakOutput, ValidateArgs};

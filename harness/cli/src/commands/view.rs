@@ -24,7 +24,7 @@ use axum::http::{HeaderMap, header};
 use axum::middleware::from_fn_with_state;
 use axum::response::Response;
 use axum::routing::get;
-use healbench_reports::render::html::run_address;
+use healbench_render::html::run_address;
 use tokio::sync::{Notify, OwnedMutexGuard, Semaphore};
 
 use self::cache::{KnownOutcomes, PageCache};

@@ -5,12 +5,12 @@ use std::path::Path;
 use std::process::Command;
 
 use healbench_agents::llm::cassette::Cassette;
+use healbench_analysis::{Baseline, EpisodeFilter, Scope, Side, compare, measure_variation, summarize};
 use healbench_core::fingerprint;
 use healbench_files::line_with_checksum;
-use healbench_reports::render::html::{self, RunPage};
-use healbench_reports::{
-    Baseline, EpisodeFilter, EpisodeIndex, Scope, Side, compare, measure_variation, render, summarize,
-};
+use healbench_frames::{EpisodeIndex, Rows};
+use healbench_render as render;
+use healbench_render::html::{self, RunPage};
 use healbench_store::{Journal, RequestFile, RunDir, merge_manifests, survey, visit_recorded_turns};
 use serde_json::Value;
 
@@ -82,7 +82,7 @@ fn read_run(path: &Path) {
 
 fn read_run_here(path: &Path) {
     let Ok((run, manifest)) = RunDir::open(path).map_err(|error| error.to_string()) else { return };
-    if let Ok(report) = summarize(&run, &manifest, Scope::Full) {
+    if let Ok(report) = summarize(&Rows(&run), &manifest, Scope::Full) {
         let _ = (render::json(&report), render::markdown(&report), render::csv(&report, true));
     }
     if let Ok((report, transcripts)) = page_data(&run, &manifest) {
@@ -90,7 +90,7 @@ fn read_run_here(path: &Path) {
             RunPage { name: "run", manifest: &manifest, report: &report, transcripts: &transcripts, served: false };
         let _ = html::run(&page);
     }
-    let _ = Baseline::from_run(&run, &manifest, 1.0);
+    let _ = Baseline::from_run(&Rows(&run), &manifest, 1.0);
     if let Ok(index) = EpisodeIndex::read(&run) {
         let _ = index.filter(&manifest.plan, &EpisodeFilter::default(), &[], 0, 100);
     }
@@ -98,7 +98,8 @@ fn read_run_here(path: &Path) {
     if let Ok(found) = find_shards(&[path.to_owned()]) {
         let _ = merge_manifests(survey(found), true);
     }
-    let side = || Side { name: "run", run: &run, manifest: &manifest };
+    let rows = Rows(&run);
+    let side = || Side { name: "run", run: &rows, manifest: &manifest };
     let _ = compare(side(), side());
     let _ = measure_variation(side());
 }

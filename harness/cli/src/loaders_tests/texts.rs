@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use healbench_agents::external::parse_program_tables;
 use healbench_agents::llm::{PriceTable, parse_model_tables, resolve_model};
+use healbench_analysis::Baseline;
+use healbench_analysis::gate::{Policy, gate_rounds};
 use healbench_audit::{AuditReport, CallsFile, changes, junit, markdown, terminal};
 use healbench_core::{ErrorFormat, Guardrails, Seed, ToolCall};
 use healbench_engine::contract::{Lockfile, report_text};
@@ -13,8 +15,6 @@ use healbench_engine::definition::WorldDef;
 use healbench_engine::{Engine, World, WorldBase};
 use healbench_files::Document;
 use healbench_reader::Profile;
-use healbench_reports::Baseline;
-use healbench_reports::gate::{Policy, gate_rounds};
 use healbench_scenarios::{Syntax, load_str, load_suite, load_tools_str, render_diagnostics};
 use healbench_store::{MIN_ROUNDS, PairRole, PairRounds, PairedRun, ROUNDS_VERSION};
 use serde_json::json;

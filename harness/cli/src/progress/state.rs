@@ -1,9 +1,9 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use healbench_analysis::LiveCells;
 use healbench_core::{AgentKind, EpisodeRecord, ModelUsage, Outcome, Plan};
-use healbench_reports::LiveCells;
-use healbench_reports::render::LiveTable;
+use healbench_render::LiveTable;
 use healbench_store::{Progress, RunManifest};
 
 /// The progress of an active run. The caller passes the time.
@@ -141,7 +141,7 @@ mod tests {
     use healbench_core::{
         AgentSpec, Condition, EndedBy, ErrorFormat, Guardrails, Opening, PlannedEnvironment, PlannedScenario, Seed,
     };
-    use healbench_reports::render::progress as format_progress;
+    use healbench_render::progress as format_progress;
     use healbench_store::{FORMAT_VERSION, RunStatus};
 
     use super::*;

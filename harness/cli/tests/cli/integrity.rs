@@ -127,7 +127,7 @@ fn a_run_killed_while_its_files_were_replaced_is_resumed() {
     interrupted.status = healbench_store::RunStatus::Interrupted;
     interrupted.episodes_done = interrupted.plan.len() / 2;
     let first_episodes = interrupted.completed_episodes();
-    healbench_reports::FrameWriter::resume(&half, &interrupted.plan, first_episodes).unwrap().finish().unwrap();
+    healbench_frames::FrameWriter::resume(&half, &interrupted.plan, first_episodes).unwrap().finish().unwrap();
     half.add_result_files(&mut interrupted).unwrap();
     half.write_manifest(&interrupted).unwrap();
     let first_half = sandbox.ok(&["report", "half"]).out;

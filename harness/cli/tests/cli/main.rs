@@ -152,8 +152,8 @@ fn same_frames(a: &Path, b: &Path) -> bool {
     use healbench_store::RunDir;
     let frames = |path: &Path| {
         let (run, _) = RunDir::open(path).unwrap();
-        let episodes = healbench_reports::read_episodes(&run).unwrap();
-        let calls = healbench_reports::read_calls(&run).unwrap();
+        let episodes = healbench_frames::read_episodes(&run).unwrap();
+        let calls = healbench_frames::read_calls(&run).unwrap();
         assert!(episodes.height() > 0 && calls.height() > 0);
         (episodes, calls, std::fs::read(run.responses_path()).unwrap())
     };

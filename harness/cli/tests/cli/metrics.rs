@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use healbench_analysis::{Rate, Report, ReportRow, RowMetric, summarize};
 use healbench_core::{
     Agent, Condition, Deadline, Environment, EpisodeStart, ErrorFormat, Guardrails, Outcome, Plan, Records,
     ReplyOutcome, Script, Seed, Session, ToolCall, Turn, canonical_json,
 };
 use healbench_engine::WorldBase;
+use healbench_frames::{FrameWriter, Rows};
 use healbench_reader::{Profile, ScriptedAgent, default_preamble, shipped_profile, shipped_profiles};
-use healbench_reports::{FrameWriter, Rate, Report, ReportRow, RowMetric, summarize};
 use healbench_runner::{Axes, EpisodeEvent, Job, RunEvent, WorkerPool, build_plan, execute, replay};
 use healbench_scenarios::{EpisodeState, Scenario, load_suite};
 use healbench_store::{RunDir, RunManifest, RunStatus};
@@ -427,7 +428,7 @@ fn report(plan: &Plan, records: &Records) -> Report {
     let mut writer = FrameWriter::create(&run, plan).unwrap();
     writer.write(records).unwrap();
     writer.finish().unwrap();
-    summarize(&run, &manifest, healbench_reports::Scope::Full).unwrap()
+    summarize(&Rows(&run), &manifest, healbench_analysis::Scope::Full).unwrap()
 }
 
 fn agent_factory(

@@ -54,7 +54,7 @@ fn the_goal_counts_though_more_calls_follow_it_than_are_allowed() {
     assert_eq!(outcomes(&sandbox.path("run")), [Outcome::Success; 2]);
     // The provider did not count tokens, so healbench did, and the cost is unknown.
     let (run, _) = RunDir::open(&sandbox.path("run")).unwrap();
-    let (row, calls) = healbench_reports::episode_rows(&run, 0).unwrap().unwrap();
+    let (row, calls) = healbench_frames::episode_rows(&run, 0).unwrap().unwrap();
     let model = row.model.unwrap();
     assert_eq!((calls.len(), model.usage, model.usd), (2, None, None));
     assert!(row.billed.is_some_and(|billed| billed.input > 0 && billed.output > 0));

@@ -28,7 +28,7 @@ pub(crate) fn sandbox_with(server: &ModelServer, more: &str) -> Sandbox {
 
 pub(crate) fn outcomes(path: &Path) -> Vec<Outcome> {
     let (run, manifest) = RunDir::open(path).unwrap();
-    let row = |episode| Some(healbench_reports::episode_rows(&run, episode).unwrap()?.0);
+    let row = |episode| Some(healbench_frames::episode_rows(&run, episode).unwrap()?.0);
     manifest.episodes().iter().filter_map(row).map(|row| row.outcome).collect()
 }
 
@@ -56,7 +56,7 @@ fn a_model_sees_the_scheduled_mistake_as_its_own_call_and_repairs_it() {
     }
 
     let (run, _) = RunDir::open(&sandbox.path("run")).unwrap();
-    let (row, calls) = healbench_reports::episode_rows(&run, 0).unwrap().unwrap();
+    let (row, calls) = healbench_frames::episode_rows(&run, 0).unwrap().unwrap();
     let model = row.model.unwrap();
     // The second turn reaches the goal, so no further request is sent.
     assert_eq!((model.opening_calls, model.turns, calls.len()), (1, Some(2), 3));
@@ -87,7 +87,7 @@ fn a_model_sees_the_scheduled_mistake_as_its_own_call_and_repairs_it() {
 fn same_frames_but_kind(a: &Path, b: &Path) -> bool {
     let rows = |path: &Path| {
         let (run, manifest) = RunDir::open(path).unwrap();
-        let row = |episode| healbench_reports::episode_rows(&run, episode).unwrap().unwrap();
+        let row = |episode| healbench_frames::episode_rows(&run, episode).unwrap().unwrap();
         manifest.completed_episodes().iter().map(row).collect::<Vec<_>>()
     };
     rows(a) == rows(b)
@@ -140,7 +140,7 @@ fn a_natural_opening_begins_with_the_task() {
     let (run, manifest) = RunDir::open(&sandbox.path("run")).unwrap();
     let openings = manifest.plan.agents.iter().map(|agent| agent.opening.unwrap().name());
     assert_eq!(openings.collect::<Vec<_>>(), ["natural", "seeded"]);
-    let (row, calls) = healbench_reports::episode_rows(&run, 0).unwrap().unwrap();
+    let (row, calls) = healbench_frames::episode_rows(&run, 0).unwrap().unwrap();
     assert_eq!((row.outcome, row.model.unwrap().opening_calls), (Outcome::TaskFail, 0));
     assert_eq!(calls[0].error_class, Some(ErrorClass::UnknownTool));
 }
@@ -162,7 +162,7 @@ fn a_seeded_opening_goes_up_to_the_first_mistake() {
     });
     assert_eq!(ids, ["opening01", "opening01", "opening02", "opening02"]);
     let (run, _) = RunDir::open(&sandbox.path("run")).unwrap();
-    let (row, calls) = healbench_reports::episode_rows(&run, 0).unwrap().unwrap();
+    let (row, calls) = healbench_frames::episode_rows(&run, 0).unwrap().unwrap();
     assert_eq!((row.model.unwrap().opening_calls, calls.len()), (2, 2));
     assert!(!calls[0].is_error && calls[1].is_error);
 }

@@ -77,7 +77,7 @@ fn the_name_is_in_every_output() {
         }
     }
     let columns =
-        healbench_reports::read_episodes(&healbench_store::RunDir::open(&sandbox.path("a")).unwrap().0).unwrap();
+        healbench_frames::read_episodes(&healbench_store::RunDir::open(&sandbox.path("a")).unwrap().0).unwrap();
     let names = columns.column("condition").unwrap().str().unwrap();
     assert!(ALL.split(',').all(|name| names.iter().any(|found| found == Some(name))));
     for name in ALL.split(',') {

@@ -141,9 +141,9 @@ fn files_with_the_key(folder: &Path) -> Vec<PathBuf> {
 /// Reads a run as text: all rows, responses and transcripts.
 fn everything(sandbox: &Sandbox, run: &Path) -> String {
     let (directory, manifest) = RunDir::open(run).unwrap();
-    let rows = healbench_reports::rows_of_episodes(&directory, &manifest.episodes().iter().collect()).unwrap();
+    let rows = healbench_frames::rows_of_episodes(&directory, &manifest.episodes().iter().collect()).unwrap();
     let hashes = rows.values().flat_map(|(_, calls)| calls).map(|call| call.response_hash).collect();
-    let responses = healbench_reports::read_responses(&directory, &hashes).unwrap();
+    let responses = healbench_frames::read_responses(&directory, &hashes).unwrap();
     let numbers: Vec<String> = manifest.episodes().iter().map(|episode| episode.to_string()).collect();
     let mut args = vec!["show", "--full", "run"];
     args.extend(numbers.iter().map(String::as_str));
@@ -175,7 +175,7 @@ fn what_a_program_does_is_counted_as_what_it_is() {
     // Two of 22 episodes are lost.
     assert_eq!(result.code, Some(4), "{}", result.err);
     let (run, _) = RunDir::open(&sandbox.path("run")).unwrap();
-    let rows = healbench_reports::rows_of_episodes(&run, &(0..2 * modes.len() as u64).collect()).unwrap();
+    let rows = healbench_frames::rows_of_episodes(&run, &(0..2 * modes.len() as u64).collect()).unwrap();
     for (episode, (row, calls)) in &rows {
         let (mode, outcome, count, told) = &modes[*episode as usize / 2];
         let shown = unbroken(&sandbox.ok(&["show", "run", &episode.to_string(), "--full"]).out);
@@ -306,7 +306,7 @@ fn a_program_that_hangs_or_talks_all_the_time_is_ended_and_lost() {
     assert_eq!(result.code, Some(4), "{}", result.err);
     assert!(result.err.contains("it did not end within 2 s"), "{}", result.err);
     let (directory, _) = RunDir::open(&sandbox.path("run")).unwrap();
-    let rows = healbench_reports::rows_of_episodes(&directory, &(0..4).collect()).unwrap();
+    let rows = healbench_frames::rows_of_episodes(&directory, &(0..4).collect()).unwrap();
     assert!(rows.values().all(|(row, _)| row.outcome == Outcome::Infra), "{rows:?}");
     assert_eq!(processes_left(&sandbox), [""; 0]);
     assert_eq!(fs::read_dir(sandbox.path("t")).unwrap().count(), 0);
@@ -383,7 +383,7 @@ fn killed_runs_lose_no_episode_and_leave_no_process() {
     let (run, manifest) = RunDir::open(&path).unwrap();
     assert_eq!(manifest.plan.len(), 4 * trials);
     let mut outcomes: BTreeMap<u64, Vec<Outcome>> = BTreeMap::new();
-    healbench_reports::for_each_episode(&run, &manifest.plan, &mut |_, row| {
+    healbench_frames::for_each_episode(&run, &manifest.plan, &mut |_, row| {
         outcomes.entry(row.episode).or_default().push(row.outcome);
         Ok(())
     })

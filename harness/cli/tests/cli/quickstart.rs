@@ -102,7 +102,7 @@ fn every_cell_of_a_scenario_meets_the_same_schedules() {
     ]);
     let (run, manifest) = RunDir::open(&sandbox.path("run")).unwrap();
     let plan = manifest.plan;
-    let frame = healbench_reports::read_episodes(&run).unwrap();
+    let frame = healbench_frames::read_episodes(&run).unwrap();
     let hashes: Vec<&str> = frame.column("schedule_hash").unwrap().str().unwrap().iter().flatten().collect();
     assert_eq!(hashes.len() as u64, plan.len());
     let mut schedules = std::collections::BTreeMap::new();

@@ -1,7 +1,7 @@
 //! Tests of the commands that read a run whose calls a server answered.
 
 use healbench_core::{AgentKind, ErrorClass};
-use healbench_reports::FrameWriter;
+use healbench_frames::FrameWriter;
 use healbench_store::{FORMAT_VERSION, RecordedTurnsWriter, RunDir, RunManifest, RunStatus, StoredScenario};
 use serde_json::Value;
 
@@ -45,7 +45,7 @@ pub(crate) fn write_run(sandbox: &Sandbox, name: &str, trials: u32) {
 /// Returns the first episodes of a simulated reader and of the model that begin with an error of this class.
 fn failing_episodes(sandbox: &Sandbox, name: &str, class: &ErrorClass) -> [String; 2] {
     let (run, manifest) = RunDir::open(&sandbox.path(name)).unwrap();
-    let rows = healbench_reports::rows_of_episodes(&run, &(0..manifest.plan.len()).collect()).unwrap();
+    let rows = healbench_frames::rows_of_episodes(&run, &(0..manifest.plan.len()).collect()).unwrap();
     let find = |kind: AgentKind| {
         (0..manifest.plan.len()).find(|episode| {
             let cell = manifest.plan.cell(*episode).unwrap();

@@ -166,7 +166,7 @@ fn a_shard_with_other_rows_or_texts_is_refused() {
 fn the_frames_show_the_same_schedule_in_every_cell() {
     use std::collections::BTreeMap;
 
-    use healbench_reports::columns::{SCENARIO, SCHEDULE_HASH, SCHEDULED, TRIAL};
+    use healbench_frames::columns::{SCENARIO, SCHEDULE_HASH, SCHEDULED, TRIAL};
 
     let sandbox = Sandbox::new();
     sandbox.ok(&[
@@ -185,7 +185,7 @@ fn the_frames_show_the_same_schedule_in_every_cell() {
         "scripted",
     ]);
     let (run, _) = healbench_store::RunDir::open(&sandbox.path("run")).unwrap();
-    let frame = healbench_reports::read_episodes(&run).unwrap();
+    let frame = healbench_frames::read_episodes(&run).unwrap();
     let text = |name: &str| frame.column(name).unwrap().str().unwrap();
     let (scenarios, hashes) = (text(SCENARIO), text(SCHEDULE_HASH));
     let (trials, scheduled) =

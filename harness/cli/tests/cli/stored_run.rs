@@ -66,7 +66,7 @@ fn every_command_reads_it() {
     sandbox.ok(&["gate", "baseline.toml", &stored]);
     sandbox.ok(&["gate", &stored, &stored]);
     let (run, manifest) = RunDir::open(Path::new(&stored)).unwrap();
-    let rows = healbench_reports::rows_of_episodes(&run, &(0..manifest.plan.len()).collect()).unwrap();
+    let rows = healbench_frames::rows_of_episodes(&run, &(0..manifest.plan.len()).collect()).unwrap();
     assert_eq!(rows.len(), 8);
     // Transcripts of models are stored; those of simulated readers are made anew by the program.
     let of_model = (0..8).find(|episode| manifest.plan.cell(*episode).is_some_and(|cell| cell.agent == 1)).unwrap();

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use healbench_core::Episodes;
+use healbench_frames::count_outcomes;
 use healbench_mcp::Supervisor;
-use healbench_reports::count_outcomes;
 use healbench_scenarios::Scenario;
 use healbench_store::{
     CassetteMode, FORMAT_VERSION, NewRunDir, RunDir, RunDirError, RunLock, RunManifest, RunStatus, StoredScenario,

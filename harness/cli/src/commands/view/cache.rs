@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use healbench_core::Outcome;
-use healbench_reports::count_outcomes;
+use healbench_frames::count_outcomes;
 use healbench_store::{RunDir, RunDirError, RunManifest, VerifiedFiles};
 use serde::{Deserialize, Serialize};
 

@@ -1,9 +1,10 @@
 //! The list of a run's episodes, and the place of an episode in it.
 
 use axum::http::StatusCode;
+use healbench_analysis::EpisodeFilter;
 use healbench_core::Plan;
-use healbench_reports::render::html::{self, EpisodeNeighbors, EpisodesPage};
-use healbench_reports::{EpisodeFilter, EpisodeIndex, EpisodeSet, FrameError, MAX_RESPONSE_BYTES};
+use healbench_frames::{EpisodeIndex, EpisodeSet, FrameError, MAX_RESPONSE_BYTES};
+use healbench_render::html::{self, EpisodeNeighbors, EpisodesPage};
 use healbench_store::RunDir;
 use serde::{Deserialize, Serialize};
 

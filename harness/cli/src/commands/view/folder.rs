@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use healbench_reports::render::html::{ListedRun, RunState, RunSummary};
+use healbench_render::html::{ListedRun, RunState, RunSummary};
 use healbench_store::{RunDir, RunDirError, RunManifest, RunStatus};
 
 use super::cache::{KnownOutcomes, outcomes_of};

@@ -11,7 +11,7 @@ use axum::http::header::{self, HeaderName};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
-use healbench_reports::render::html::content_security_policy;
+use healbench_render::html::content_security_policy;
 
 pub(super) struct RequestGuard {
     hosts: Vec<String>,

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use healbench_analysis::gate::{NamedBaseline, Policy, gate};
+use healbench_analysis::{Baseline, Rate, suite_name};
 use healbench_core::{Condition, Plan};
-use healbench_reports::gate::{NamedBaseline, Policy, gate};
-use healbench_reports::render::html::{self, HistoryRun, RunState, SuiteHistory};
-use healbench_reports::render::plain_text;
-use healbench_reports::{Baseline, Rate, run_totals, suite_name};
+use healbench_frames::{Rows, run_totals};
+use healbench_render::html::{self, HistoryRun, RunState, SuiteHistory};
+use healbench_render::plain_text;
 use healbench_store::{RunDir, RunDirError, RunManifest, RunStatus};
 
 use super::cache::KnownOutcomes;
@@ -77,7 +78,7 @@ fn suite_history(suite: String, plan: String, mut runs: Vec<CompleteRun>) -> Res
     for run in &runs[left_out..] {
         let totals = run_totals(&run.run)?;
         let baseline = (run.manifest.plan.len() <= MAX_GATED_EPISODES)
-            .then(|| Baseline::from_run(&run.run, &run.manifest, 1.0).ok())
+            .then(|| Baseline::from_run(&Rows(&run.run), &run.manifest, 1.0).ok())
             .flatten();
         let changes = before.as_ref().map(|(before, _)| suite_changes(&before.manifest.plan, &run.manifest.plan));
         let verdict = match &before {
@@ -104,7 +105,7 @@ fn suite_history(suite: String, plan: String, mut runs: Vec<CompleteRun>) -> Res
 fn verdict(
     (base_name, base): (&str, Option<&Baseline>),
     (name, candidate): (&str, Option<&Baseline>),
-) -> Result<healbench_reports::gate::Verdict, String> {
+) -> Result<healbench_analysis::gate::Verdict, String> {
     let (Some(base), Some(candidate)) = (base, candidate) else { return Err("not compared".to_owned()) };
     let base = NamedBaseline { name: base_name, baseline: base };
     let candidate = NamedBaseline { name, baseline: candidate };

@@ -1,11 +1,13 @@
 //! The pages of `healbench view`, JSON and CSV, as their processes make them.
 
+use healbench_frames::Rows;
 use std::path::{Path, PathBuf};
 
 use axum::http::StatusCode;
+use healbench_analysis::{EpisodeFilter, Report, Scope, Side, Transcript, compare as compare_runs, summarize};
 use healbench_core::{CellRef, ErrorFormat, Guardrails, Plan};
-use healbench_reports::render::html::{self, ComparisonPage, EpisodePage, ProgressUpdate, RunPage, RunState};
-use healbench_reports::{EpisodeFilter, Report, Scope, Side, Transcript, compare as compare_runs, render, summarize};
+use healbench_render as render;
+use healbench_render::html::{self, ComparisonPage, EpisodePage, ProgressUpdate, RunPage, RunState};
 use healbench_store::{RunDir, RunDirError, RunManifest, VerifiedFiles};
 use serde::{Deserialize, Serialize};
 
@@ -127,7 +129,7 @@ fn csv(folder: &RunFolder, name: &str, cacheable: &mut bool) -> PageResult {
 
 fn report(folder: &RunFolder, name: &str) -> Result<Report, ErrorPage> {
     let (run, manifest) = open_with_frames(folder, name)?;
-    Ok(summarize(&run, &manifest, Scope::Full).map_err(CliError::from)?)
+    Ok(summarize(&Rows(&run), &manifest, Scope::Full).map_err(CliError::from)?)
 }
 
 /// An episode, alone or next to another; with `.json` or `.md` after its number, its transcript in that form.
@@ -210,8 +212,8 @@ fn compare(folder: &RunFolder, query: &CompareQuery) -> PageResult {
     let (base, base_manifest) = open_with_frames(folder, &query.base)?;
     let (candidate, manifest) = open_with_frames(folder, &query.candidate)?;
     let comparison = compare_runs(
-        Side { name: &query.base, run: &base, manifest: &base_manifest },
-        Side { name: &query.candidate, run: &candidate, manifest: &manifest },
+        Side { name: &query.base, run: &Rows(&base), manifest: &base_manifest },
+        Side { name: &query.candidate, run: &Rows(&candidate), manifest: &manifest },
     )
     .map_err(CliError::from)?;
     let changes = scenario_changes((&base, &base_manifest.plan), (&candidate, &manifest.plan));

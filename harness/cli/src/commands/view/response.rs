@@ -7,7 +7,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
-use healbench_reports::render::html;
+use healbench_render::html;
 
 use crate::error::{CliError, ErrorKind};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use healbench_reports::render::html;
+use healbench_render::html;
 
 use super::AppState;
 use super::page::{self, PageRequest};

@@ -1,0 +1,51 @@
+//! The numbers of reports: statistics, metrics, the report of a run, comparisons, baselines and gates, as plain data.
+//!
+//! They are computed from the rows that [`RunRows`] reads, in one pass. Nothing here formats text for people or knows a file format of rows.
+
+mod baseline;
+mod comparison;
+mod condition;
+mod episode_filter;
+pub mod gate;
+mod metric;
+mod rate;
+mod report_error;
+mod run_apart;
+mod run_rows;
+mod sample_sizes;
+mod schema;
+pub mod statistics;
+mod summary;
+mod transcript;
+
+pub use baseline::{
+    AgentFingerprint, BASELINE_VERSION, Baseline, BaselineError, BlessError, CellName, CellScenario, Ending, Flags,
+    Outcomes, ScenarioFingerprint, Sum,
+};
+pub use comparison::{
+    Axis, CellComparison, Change, Comparison, ComparisonError, Conclusion, Flip, Interaction, Matrix, MatrixCell,
+    MatrixColumn, MetricDifference, PairingFailure, RowConclusion, Side, Unpaired, compare, matrix,
+};
+pub use condition::ShownCondition;
+pub use episode_filter::{EpisodeFilter, FAILURE, FilteredEpisodes, IndexedEpisode};
+pub use metric::{Better, Group, Metric, RowMetric, RowMetricEntry, RowMetrics, Unit, known_count};
+pub use rate::{CONFIDENCE, Rate};
+pub use report_error::{CallCountError, ReportError};
+pub use run_rows::{CallInChain, RunRows};
+pub use sample_sizes::{
+    MeasuredVariation, NeededSize, SampleSizes, SizeAssumptions, SizeColumn, SizeQuestion, SizedDecision, SizedPlan,
+    measure_variation, sample_sizes,
+};
+pub use schema::{JsonSchemaKind, json_schema};
+pub use summary::{
+    ALPHA, Ablation, AgentGain, AgentReport, Agents, Alone, Alternative, Answer, CallsAt, Choice, ClaimReport,
+    ClaimRow, ClaimVerdict, Claims, ConditionResult, ContentAndForm, ContentInteraction, Difference, EQUIVALENCE,
+    Effect, EqualRows, Example, Finding, Gain, HeadlineComparison, HeadlineConditions, LAST_CALL_NUMBER, LiveCell,
+    LiveCells, ModelReport, NamedCondition, OtherTrial, Pair, PairedDifference, Pass, Repair, Report, ReportRow,
+    Retries, ScenarioRate, Scope, SelectedAgent, Selection, Server, Single, SwitchEffect, Totals, Verdict, Who,
+    WithoutEach, WorstTool, agents_by_information, equal_rows, select, suite_name, summarize, verdict,
+};
+pub use transcript::{
+    ArgumentChange, CallStep, JsonSpan, SentCall, SpanChange, Transcript, TranscriptStep, diff_arguments,
+    unchanged_spans,
+};

@@ -1,0 +1,457 @@
+//! The answer of a run: what its plan asks, decided with numbers, as data. Its text is in `render/answer.rs`.
+
+mod choice;
+mod decide;
+mod factors;
+
+use healbench_core::AgentKind;
+use schemars::JsonSchema;
+use serde::Serialize;
+use statrs::distribution::{ContinuousCDF as _, Normal};
+
+use super::AgentReport;
+use crate::rate::Rate;
+use crate::statistics::{Interval, fewest_clusters, holm};
+pub(super) use decide::{Context, ToolChains, answer};
+
+/// Differences within this many percentage points, as a share, count as equal.
+pub const EQUIVALENCE: f64 = 0.05;
+/// Differences with a smaller adjusted p-value are clear.
+pub const ALPHA: f64 = 0.05;
+
+/// What the plan of a run asks, answered for each agent that has a headline.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Answer {
+    /// Episodes in the frames.
+    pub episodes: u64,
+    /// Episodes that are not scored.
+    pub lost: u64,
+    /// Scenarios with a scored episode.
+    pub scenarios: u64,
+    /// True if these are too few to say anything about other scenarios of the suites: fewer clusters than would rule out a loss of
+    /// 5 points without seeing one.
+    pub only_these_scenarios: bool,
+    /// The findings, models first; empty if no episode is scored.
+    pub findings: Vec<Finding>,
+}
+
+/// One sentence of an answer.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(tag = "question", rename_all = "snake_case")]
+pub enum Finding {
+    /// The plan has one condition.
+    Single(Single),
+    /// The plan has two conditions, and one agent has a headline.
+    Pair(Pair),
+    /// The plan has more conditions.
+    Choice(Choice),
+    /// The plan has several levels of content in several error formats.
+    ContentAndForm(ContentAndForm),
+    /// The plan has all guardrails, and all without each.
+    WithoutEach(WithoutEach),
+    /// The plan has no guardrails, and each alone.
+    Alone(Alone),
+    /// The plan has two conditions, and several agents have a headline.
+    Agents(Agents),
+    /// The scenarios make claims.
+    Claims(Claims),
+    /// The calls were answered by a server.
+    Server(Server),
+}
+
+impl Answer {
+    /// Returns the condition that is recommended among several to the agent with this title; `None` if there is none.
+    pub fn choice(&self, title: &str) -> Option<&str> {
+        self.findings.iter().find_map(|finding| match finding {
+            Finding::Choice(choice) if choice.agent.title == title => Some(&*choice.choice.condition),
+            _ => None,
+        })
+    }
+
+    /// Returns the condition that is clearly better than all others for the agent with this title; `None` if there is none.
+    pub fn best_condition(&self, title: &str) -> Option<&str> {
+        self.findings.iter().find_map(|finding| match finding {
+            Finding::Choice(choice) if choice.agent.title == title && choice.is_best => Some(&*choice.choice.condition),
+            Finding::Pair(pair) if pair.agent.title == title && pair.gain.is_better() => Some(&*pair.first.condition),
+            Finding::Agents(agents) => {
+                let gain = agents.agents.iter().find(|of| of.agent.title == title)?.gain;
+                let better = if gain.is_better() { Some(&agents.first) } else { None };
+                better.or_else(|| gain.is_worse().then_some(&agents.second)).map(|named| &*named.condition)
+            }
+            _ => None,
+        })
+    }
+}
+
+impl Finding {
+    /// Returns the title of its agent; `None` if it is about several.
+    pub fn title(&self) -> Option<&str> {
+        let who = match self {
+            Finding::Single(of) => &of.agent,
+            Finding::Pair(of) => &of.agent,
+            Finding::Choice(of) => &of.agent,
+            Finding::ContentAndForm(of) => &of.agent,
+            Finding::WithoutEach(of) => &of.agent,
+            Finding::Alone(of) => &of.agent,
+            Finding::Claims(of) => &of.agent,
+            Finding::Server(of) => &of.agent,
+            Finding::Agents(_) => return None,
+        };
+        Some(&who.title)
+    }
+}
+
+/// The agent of a finding.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Who {
+    /// The heading of its rows.
+    pub title: String,
+    /// The shortest name that tells it from the other agents of the plan: without how it is asked, or the heading.
+    pub name: String,
+    /// The name of a simulated reader's profile; null for a model.
+    pub profile: Option<String>,
+}
+
+impl Who {
+    pub(super) fn new(agents: &[AgentReport], index: usize) -> Who {
+        let AgentReport { kind, agent, title, .. } = &agents[index];
+        let profile = agent.split_once(':').filter(|_| *kind == AgentKind::Scripted).map(|(_, name)| name.to_owned());
+        let is_alone = agents.iter().filter(|other| other.agent == *agent).count() == 1;
+        let name = if is_alone { agent } else { title };
+        Who { title: title.clone(), name: name.clone(), profile }
+    }
+}
+
+/// The results of one condition.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ConditionResult {
+    /// The name of the condition.
+    pub condition: String,
+    /// The shortest name that tells it from the other conditions of the plan, such as that of its error format.
+    pub name: String,
+    /// Successes among scored episodes.
+    pub success: Rate,
+    /// Billed tokens over scored episodes.
+    pub billed_tokens_per_episode: Rate,
+}
+
+/// A difference in success with what other scenarios of the same suites would show.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct Gain {
+    /// From -1 to 1; null without pairs.
+    pub difference: Option<f64>,
+    /// Its 95% interval over clusters of scenarios; null for fewer than two.
+    pub interval: Option<Interval>,
+    /// The two-sided test of the same statistic.
+    pub p_value: Option<f64>,
+    /// The same, adjusted by Holm for all comparisons of the answer.
+    pub p_adjusted: Option<f64>,
+    /// The conclusion.
+    pub verdict: Verdict,
+    /// The number of further scenarios that would settle an unclear difference if it stays as it is; null otherwise, and if unknown.
+    pub more_scenarios: Option<u64>,
+}
+
+/// The conclusion on a difference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// 0 is outside of the interval, and the adjusted p-value is below 0.05.
+    Clear,
+    /// The interval is within 5 points of 0.
+    Same,
+    /// Neither.
+    Unclear,
+    /// There is no interval.
+    Unknown,
+}
+
+impl Gain {
+    pub(super) fn new(difference: Option<f64>, test: Option<(Interval, f64)>) -> Gain {
+        Gain {
+            difference,
+            interval: test.map(|(interval, _)| interval),
+            p_value: test.map(|(_, p_value)| p_value),
+            p_adjusted: None,
+            verdict: Verdict::Unknown,
+            more_scenarios: None,
+        }
+    }
+
+    /// Returns true if the difference is clear and above 0.
+    pub fn is_better(&self) -> bool {
+        self.verdict == Verdict::Clear && self.difference.is_some_and(|difference| difference > 0.0)
+    }
+
+    /// Returns true if the difference is clear and below 0.
+    pub fn is_worse(&self) -> bool {
+        self.verdict == Verdict::Clear && self.difference.is_some_and(|difference| difference < 0.0)
+    }
+
+    /// Returns the difference the other way around.
+    pub fn reversed(self) -> Gain {
+        let interval = self.interval.map(|interval| Interval { lower: -interval.upper, upper: -interval.lower });
+        Gain { difference: self.difference.map(|difference| 0.0 - difference), interval, ..self }
+    }
+
+    fn decide(&mut self, clusters: u64) {
+        let (Some(difference), Some(interval)) = (self.difference, self.interval) else { return };
+        self.verdict = verdict(interval, self.p_adjusted);
+        if self.verdict == Verdict::Unclear {
+            // Holm multiplies p-values by at most the number of comparisons.
+            let factor = self.p_value.zip(self.p_adjusted).map_or(1.0, |(p, adjusted)| (adjusted / p).max(1.0));
+            self.more_scenarios = more_scenarios(difference, interval, clusters, factor);
+        }
+    }
+}
+
+/// Returns the conclusion on a difference with this interval and adjusted p-value.
+pub fn verdict(interval: Interval, p_adjusted: Option<f64>) -> Verdict {
+    match excludes_zero(interval) && p_adjusted.is_none_or(|p| p < ALPHA) {
+        true => Verdict::Clear,
+        false if -EQUIVALENCE < interval.lower && interval.upper < EQUIVALENCE => Verdict::Same,
+        false => Verdict::Unclear,
+    }
+}
+
+fn excludes_zero(interval: Interval) -> bool {
+    interval.lower > 0.0 || interval.upper < 0.0
+}
+
+/// Returns how many scenarios more than `scenarios` would bring a difference that stays as it is outside of 0, or within the bounds of
+/// equivalence: the half width h of the interval shrinks with the root of their number, and has to be the larger of |d| and E - |d|.
+/// To be outside of 0 after its p-value is multiplied by `factor`, an interval has to be shorter by the ratio of the standard scores.
+/// `None` if the difference or the interval is not finite.
+pub(crate) fn more_scenarios(difference: f64, interval: Interval, scenarios: u64, factor: f64) -> Option<u64> {
+    let score = |alpha: f64| Normal::standard().inverse_cdf(1.0 - alpha / 2.0);
+    let half = (interval.upper - interval.lower) / 2.0;
+    let (away, within) = (difference.abs(), EQUIVALENCE - difference.abs());
+    let ratio = if away >= within { half / away * score(ALPHA / factor) / score(ALPHA) } else { half / within };
+    let all = (scenarios as f64 * ratio.powi(2)).ceil();
+    // An interval need not be symmetric, so that as many may be too few: then one more is the least that can be said.
+    all.is_finite().then(|| (all as u64).saturating_sub(scenarios).max(1))
+}
+
+/// Adjusts the p-values of all comparisons of an answer by Holm's method, and decides them.
+fn settle(gains: Vec<&mut Gain>, clusters: u64) {
+    let p_values: Vec<f64> = gains.iter().filter_map(|gain| gain.p_value).collect();
+    let mut adjusted = holm(&p_values).into_iter().flatten();
+    for gain in gains {
+        if gain.p_value.is_some() {
+            gain.p_adjusted = adjusted.next();
+        }
+        gain.decide(clusters);
+    }
+}
+
+fn is_below_the_floor(clusters: u64) -> bool {
+    fewest_clusters(EQUIVALENCE).is_some_and(|fewest| clusters < fewest)
+}
+
+/// One agent under one condition.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Single {
+    /// The agent.
+    pub agent: Who,
+    /// Its results.
+    pub result: ConditionResult,
+    /// The interval of the success rate for other scenarios of these suites; null for fewer than two clusters of scenarios, and if all
+    /// have the same rate.
+    pub interval: Option<Interval>,
+}
+
+/// Two conditions compared.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Pair {
+    /// The agent.
+    pub agent: Who,
+    /// The condition with more successes; of equal ones the cheaper one, otherwise the first one of the plan.
+    pub first: ConditionResult,
+    /// The other one.
+    pub second: ConditionResult,
+    /// The success of the first one minus that of the second one.
+    pub gain: Gain,
+}
+
+/// Several conditions, each compared with the one that has the most successes.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Choice {
+    /// The agent.
+    pub agent: Who,
+    /// The noun for what is chosen: `condition`, `format`, `content` or `set of guardrails`.
+    pub noun: String,
+    /// The condition to use: the cheapest of those that are not clearly worse than the best one, nor more than 5 points below it.
+    pub choice: ConditionResult,
+    /// Its success minus that of the condition with the most successes; null for that one.
+    pub gain: Option<Gain>,
+    /// True if all others are clearly worse than the best one.
+    pub is_best: bool,
+    /// The others, by success in descending order.
+    pub others: Vec<Alternative>,
+}
+
+/// A condition that was not chosen.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Alternative {
+    /// Its results.
+    pub result: ConditionResult,
+    /// Its success minus that of the condition with the most successes; null for that one.
+    pub gain: Option<Gain>,
+}
+
+impl Alternative {
+    /// Returns true if the condition is clearly worse than the best one.
+    pub fn is_worse(&self) -> bool {
+        self.gain.is_some_and(|gain| gain.is_worse())
+    }
+}
+
+/// The effects of content and of form.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ContentAndForm {
+    /// The agent.
+    pub agent: Who,
+    /// The level of content with the largest effect.
+    pub content: String,
+    /// The level that it is compared with.
+    pub reference_content: String,
+    /// The effect, the mean over the error formats.
+    pub content_gain: Gain,
+    /// The error format with the largest effect.
+    pub format: String,
+    /// The format that it is compared with.
+    pub reference_format: String,
+    /// The effect, the mean over the levels of content.
+    pub format_gain: Gain,
+    /// The largest clear interaction; null if none is clear.
+    pub interaction: Option<ContentInteraction>,
+}
+
+/// How much more a level of content gives in one format than in another.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ContentInteraction {
+    /// The level of content, compared with the reference level.
+    pub content: String,
+    /// The format, compared with the reference format.
+    pub format: String,
+    /// The effect in the format minus that in the reference format.
+    pub gain: Gain,
+}
+
+/// The effect of one guardrail.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct SwitchEffect {
+    /// The guardrail.
+    pub guardrail: String,
+    /// Success with it minus success without it.
+    pub gain: Gain,
+    /// Billed tokens per episode with it minus those without it, as a share of those with it; null if unknown.
+    pub billed_share: Option<f64>,
+}
+
+/// What is missed when a guardrail is switched off.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct WithoutEach {
+    /// The agent.
+    pub agent: Who,
+    /// The error format.
+    pub format: String,
+    /// The effects, by difference in descending order.
+    pub effects: Vec<SwitchEffect>,
+}
+
+/// What a guardrail gives alone.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Alone {
+    /// The agent.
+    pub agent: Who,
+    /// The error format.
+    pub format: String,
+    /// The effects compared with no guardrails, by difference in descending order.
+    pub alone: Vec<SwitchEffect>,
+    /// The effects of adding each one last, in the same order; empty if the plan does not show them.
+    pub last: Vec<SwitchEffect>,
+}
+
+/// Two conditions compared for several agents.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Agents {
+    /// The condition that is clearly better for more agents; of equal ones the one that is not the reference.
+    pub first: NamedCondition,
+    /// The other one.
+    pub second: NamedCondition,
+    /// The comparisons, in the order of the plan.
+    pub agents: Vec<AgentGain>,
+}
+
+/// A condition.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct NamedCondition {
+    /// Its name.
+    pub condition: String,
+    /// The shortest name that tells it from the other one.
+    pub name: String,
+}
+
+/// The difference for one agent.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct AgentGain {
+    /// The agent.
+    pub agent: Who,
+    /// The success under the first condition minus that under the second one.
+    pub gain: Gain,
+}
+
+/// The claims of the scenarios, as measured with one agent.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Claims {
+    /// The agent.
+    pub agent: Who,
+    /// Claims of which every number is supported.
+    pub supported: u64,
+    /// Claims of which some number is contradicted.
+    pub contradicted: u64,
+    /// The other claims.
+    pub undecided: u64,
+}
+
+/// The errors of a server that an agent fixed.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Server {
+    /// The agent.
+    pub agent: Who,
+    /// The server.
+    pub server: String,
+    /// Error chains that were fixed among all, with the server's own texts.
+    pub fixed: Rate,
+    /// The same with guardrails; null if the plan has no such condition.
+    pub guarded: Option<Rate>,
+    /// The tool of which the fewest are fixed with the server's own texts; null without an error.
+    pub worst: Option<WorstTool>,
+}
+
+/// The tool with the fewest fixed errors.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct WorstTool {
+    /// The tool.
+    pub tool: String,
+    /// Error chains that begin with it and were fixed, among all that begin with it.
+    pub fixed: Rate,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_family_needs_more_scenarios_than_one_comparison() {
+        let more = |difference, lower, upper, factor| more_scenarios(difference, Interval { lower, upper }, 15, factor);
+        // 15 (0.3 / 0.2)^2 is 33.75.
+        assert_eq!(more(-0.2, -0.5, 0.1, 1.0), Some(19));
+        // scipy.stats.norm.isf: 2.3940 for 0.05 / 3 / 2, 1.9600 for 0.05 / 2. 33.75 (2.3940 / 1.9600)^2 is 50.4.
+        assert_eq!(more(-0.2, -0.5, 0.1, 3.0), Some(36));
+        // The bounds of equivalence are not adjusted: 15 (0.3 / 0.04)^2 is 843.75.
+        assert_eq!(more(0.01, -0.29, 0.31, 3.0), Some(829));
+        assert_eq!(more(-0.2, -0.21, -0.19, 1.0), Some(1));
+    }
+}

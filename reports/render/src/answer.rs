@@ -1,0 +1,420 @@
+//! The answer of a run as sentences, the same in every output.
+
+use super::number::{
+    count, p_value, percent, percent_interval, pluralize, points, points_interval, rate_amount, rate_percent,
+};
+use super::plain_text;
+use healbench_analysis::{
+    AgentGain, Agents, Alone, Alternative, Answer, Choice, Claims, ConditionResult, ContentAndForm, EQUIVALENCE,
+    Finding, Gain, Pair, Rate, Server, Single, SwitchEffect, Verdict, Who, WithoutEach,
+};
+
+/// The largest number of names listed in a sentence.
+const MAX_NAMES: usize = 3;
+/// A larger number of further scenarios is not worth a figure.
+const MAX_MORE_SCENARIOS: u64 = 1000;
+
+/// Returns the answer as sentences, one per finding, each with true if it says that something is clearly better or worse. Text from
+/// agents and scenarios is safe in a terminal.
+pub(super) fn sentences(answer: &Answer) -> Vec<(String, bool)> {
+    if answer.findings.is_empty() {
+        let (all, lost) = (pluralize(answer.episodes, "episode"), count(answer.lost));
+        return vec![(format!("No answer: 0 of {all} scored ({lost} lost)."), false)];
+    }
+    let speakers = answer.findings.len();
+    answer.findings.iter().map(|finding| (sentence(answer, finding, speakers > 1), is_clear(finding))).collect()
+}
+
+fn sentence(answer: &Answer, finding: &Finding, several: bool) -> String {
+    let named = |who: &Who, text: String| match (&who.profile, several) {
+        (Some(_), _) | (None, true) => format!("{}: {text}", subject(who)),
+        (None, false) => text,
+    };
+    let limited = |text: String| match (answer.only_these_scenarios, answer.scenarios) {
+        (true, 1) => format!("{text}, on this 1 scenario."),
+        (true, scenarios) => format!("{text}, on these {} scenarios.", count(scenarios)),
+        (false, _) => format!("{text}."),
+    };
+    match finding {
+        Finding::Single(single) => single_text(single, answer.scenarios),
+        Finding::Pair(pair) => named(&pair.agent, limited(pair_text(pair))),
+        Finding::Choice(choice) => named(&choice.agent, limited(choice_text(choice))),
+        Finding::ContentAndForm(found) => named(&found.agent, limited(content_text(found))),
+        Finding::WithoutEach(found) => named(&found.agent, limited(without_text(found))),
+        Finding::Alone(found) => named(&found.agent, limited(alone_text(found))),
+        Finding::Agents(agents) => {
+            let text = limited(agents_text(agents));
+            let all_simulated = agents.agents.iter().all(|of| of.agent.profile.is_some());
+            if all_simulated { format!("Simulated readers: {text}") } else { text }
+        }
+        Finding::Claims(claims) => named(&claims.agent, claims_text(claims)),
+        Finding::Server(server) => server_text(server),
+    }
+}
+
+/// Returns true if the finding says that something is clearly better or worse.
+fn is_clear(finding: &Finding) -> bool {
+    let clear = |gain: &Gain| gain.verdict == Verdict::Clear;
+    let effects = |effects: &[SwitchEffect]| effects.iter().any(|effect| clear(&effect.gain));
+    match finding {
+        Finding::Pair(pair) => clear(&pair.gain),
+        Finding::Choice(choice) => choice.is_best,
+        Finding::ContentAndForm(found) => {
+            clear(&found.content_gain) || clear(&found.format_gain) || found.interaction.is_some()
+        }
+        Finding::WithoutEach(found) => effects(&found.effects),
+        Finding::Alone(found) => effects(&found.alone),
+        Finding::Agents(agents) => agents.agents.iter().any(|of| clear(&of.gain)),
+        Finding::Single(_) | Finding::Claims(_) | Finding::Server(_) => false,
+    }
+}
+
+/// `Simulated reader typical`, or the name of a model.
+fn subject(who: &Who) -> String {
+    match &who.profile {
+        Some(profile) => format!("Simulated reader {}", plain_text(profile)),
+        None => plain_text(&who.name).into_owned(),
+    }
+}
+
+fn short_subject(who: &Who) -> String {
+    plain_text(who.profile.as_ref().unwrap_or(&who.name)).into_owned()
+}
+
+fn name(result: &ConditionResult) -> String {
+    plain_text(&result.name).into_owned()
+}
+
+/// `+7 [-11, 28]`.
+fn estimate(gain: &Gain) -> String {
+    with_interval(gain, "")
+}
+
+/// `+7 points [-11, 28]`.
+fn estimate_in_points(gain: &Gain) -> String {
+    with_interval(gain, " points")
+}
+
+/// Where only the adjustment for several comparisons says that a difference is unclear, its p-value is added.
+fn with_interval(gain: &Gain, unit: &str) -> String {
+    let difference = gain.difference.map_or(super::number::UNKNOWN.to_owned(), points);
+    let interval = gain.interval.map(|interval| format!(" {}", points_interval(interval))).unwrap_or_default();
+    let excludes_zero = gain.interval.is_some_and(|interval| interval.lower > 0.0 || interval.upper < 0.0);
+    let adjusted = match gain.verdict {
+        Verdict::Unclear if excludes_zero => format!(", adjusted p {}", p_value(gain.p_adjusted)),
+        _ => String::new(),
+    };
+    format!("{difference}{unit}{interval}{adjusted}")
+}
+
+/// `a`, `a and b`, `a, b and 3 more`.
+fn list(names: &[String]) -> String {
+    let shown = if names.len() > MAX_NAMES { MAX_NAMES - 1 } else { names.len() };
+    let mut parts = names[..shown].to_vec();
+    if shown < names.len() {
+        parts.push(format!("{} more", count((names.len() - shown) as u64)));
+    }
+    match parts.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => parts.concat(),
+    }
+}
+
+/// Returns the change from the second to the first as a share; `None` if either is unknown or the second is 0.
+fn relative(first: Rate, second: Rate) -> Option<f64> {
+    let (first, second) = (first.rate?, second.rate?);
+    (second > 0.0).then(|| first / second - 1.0)
+}
+
+/// `; 40 more scenarios would tell`.
+fn would_tell(gain: &Gain) -> String {
+    match gain.more_scenarios {
+        None => String::new(),
+        Some(more) if more > MAX_MORE_SCENARIOS => {
+            format!("; >{} more scenarios would tell", count(MAX_MORE_SCENARIOS))
+        }
+        Some(more) => format!("; {} would tell", pluralize(more, "more scenario")),
+    }
+}
+
+fn single_text(single: &Single, scenarios: u64) -> String {
+    let interval = single.interval.map(|interval| format!(" {}", percent_interval(interval))).unwrap_or_default();
+    format!(
+        "{} solves {}{interval} of {} under {}, at {} tokens per episode.",
+        subject(&single.agent),
+        rate_percent(single.result.success),
+        pluralize(scenarios, "scenario"),
+        plain_text(&single.result.name),
+        rate_amount(single.result.billed_tokens_per_episode),
+    )
+}
+
+fn pair_text(pair: &Pair) -> String {
+    let (first, second) = (&pair.first, &pair.second);
+    let tokens = relative(first.billed_tokens_per_episode, second.billed_tokens_per_episode);
+    match pair.gain.verdict {
+        Verdict::Clear => {
+            let cost = match tokens {
+                None => String::new(),
+                Some(0.0) => ", as many tokens".to_owned(),
+                Some(share) if share < 0.0 => format!(", {} fewer tokens", percent(-share)),
+                Some(share) => format!(", {} more tokens", percent(share)),
+            };
+            format!(
+                "Use {}: {} over {} ({} → {}){cost}",
+                name(first),
+                estimate_in_points(&pair.gain),
+                name(second),
+                rate_percent(second.success),
+                rate_percent(first.success),
+            )
+        }
+        Verdict::Same => {
+            let equal = format!("Equal within 5 points ({})", estimate(&pair.gain));
+            match tokens {
+                Some(share) if share < 0.0 => {
+                    format!("{equal}: use {}, which costs {} less", name(first), percent(-share))
+                }
+                Some(share) if share > 0.0 => {
+                    let less = percent(share / (1.0 + share));
+                    format!("{equal}: use {}, which costs {less} less", name(second))
+                }
+                _ => format!("{equal}: use either of {} and {}", name(first), name(second)),
+            }
+        }
+        Verdict::Unclear => format!(
+            "No clear difference between {} and {} ({}){}",
+            name(first),
+            name(second),
+            estimate(&pair.gain),
+            would_tell(&pair.gain)
+        ),
+        Verdict::Unknown => match pair.gain.difference {
+            None => format!("{} and {} have no trial in which both are scored", name(first), name(second)),
+            Some(_) => format!(
+                "{} succeeds in {}, {} in {}: one situation has no interval",
+                name(first),
+                rate_percent(first.success),
+                name(second),
+                rate_percent(second.success)
+            ),
+        },
+    }
+}
+
+fn choice_text(choice: &Choice) -> String {
+    let cost = rate_amount(choice.choice.billed_tokens_per_episode);
+    let (worse, as_good): (Vec<&Alternative>, Vec<&Alternative>) =
+        choice.others.iter().partition(|other| other.is_worse());
+    let chosen =
+        format!("{} ({}, {cost} tokens per episode)", name(&choice.choice), rate_percent(choice.choice.success));
+    if worse.is_empty() {
+        let rates = || choice.others.iter().map(|other| other.result.success.rate).chain([choice.choice.success.rate]);
+        let (low, high) = (rates().flatten().fold(1.0, f64::min), rates().flatten().fold(0.0, f64::max));
+        let range = if low < high { format!(" ({} to {})", percent(low), percent(high)) } else { String::new() };
+        let lowest = lowest_unclear(choice);
+        let cheapest = if lowest.is_some() { "cheapest within 5 points of the best" } else { "cheapest" };
+        let more = lowest.map(|(other, gain)| would_tell_apart(choice, other, &gain)).unwrap_or_default();
+        return format!("No {} stands out{range}; the {cheapest} is {chosen}{more}", choice.noun);
+    }
+    let mut parts = vec![format!("Use {chosen}")];
+    // The gain of the best one over the chosen one is that of the chosen one, the other way around.
+    let is_same = |other: &&Alternative| other.gain.or(choice.gain).is_some_and(|gain| gain.verdict == Verdict::Same);
+    let (same, unclear): (Vec<&Alternative>, Vec<&Alternative>) = as_good.iter().partition(|other| is_same(other));
+    for (others, one, several) in [(same, "is", "are"), (unclear, "may be", "may be")] {
+        let names: Vec<String> = others.iter().map(|other| name(&other.result)).collect();
+        if !names.is_empty() {
+            let verb = if names.len() == 1 { one } else { several };
+            parts.push(format!("{} {verb} as good", list(&names)));
+        }
+    }
+    // Gains are over the one with the most successes, which need not be the cheapest that is as good.
+    let best = choice.others.iter().find(|other| other.gain.is_none());
+    let than = best.map(|best| format!(" than {}", name(&best.result))).unwrap_or_default();
+    let shown = if worse.len() > MAX_NAMES { MAX_NAMES - 1 } else { worse.len() };
+    for (position, other) in worse[..shown].iter().enumerate() {
+        let loss = other.gain.map(Gain::reversed).map(|gain| estimate(&gain).trim_start_matches('+').to_owned());
+        let verb = if position == 0 { format!(" is worse{than}") } else { String::new() };
+        parts.push(format!("{}{verb} by {}", name(&other.result), loss.unwrap_or_default()));
+    }
+    if shown < worse.len() {
+        parts.push(format!("{} more are worse", count((worse.len() - shown) as u64)));
+    }
+    parts.join("; ")
+}
+
+/// Returns the condition with the fewest successes, if it is below the best one by more than what counts as equal and that is not clear.
+fn lowest_unclear(choice: &Choice) -> Option<(&Alternative, Gain)> {
+    let below = choice.others.iter().filter_map(|other| other.gain.map(|gain| (other, gain)));
+    let far = below.filter(|(_, gain)| gain.difference.is_some_and(|difference| difference < -EQUIVALENCE));
+    far.rev().find(|(_, gain)| gain.verdict != Verdict::Clear)
+}
+
+/// `; 40 more scenarios would tell bare from fusion`; empty if their number is unknown.
+fn would_tell_apart(choice: &Choice, other: &Alternative, gain: &Gain) -> String {
+    let best = choice.others.iter().find(|other| other.gain.is_none()).map_or(&choice.choice, |best| &best.result);
+    match would_tell(gain) {
+        more if more.is_empty() => more,
+        more => format!("{more} {} from {}", name(&other.result), name(best)),
+    }
+}
+
+fn content_text(found: &ContentAndForm) -> String {
+    let content = plain_text(&found.content);
+    let reference = plain_text(&found.reference_content);
+    if let Some(interaction) = &found.interaction {
+        let sign = if interaction.gain.is_better() { "more" } else { "less" };
+        let gain = if interaction.gain.is_better() { interaction.gain } else { interaction.gain.reversed() };
+        return format!(
+            "Depends on the form: {} gives {} {sign} over {reference} in {} than in {}",
+            plain_text(&interaction.content),
+            estimate_in_points(&gain).trim_start_matches('+'),
+            plain_text(&interaction.format),
+            plain_text(&found.reference_format),
+        );
+    }
+    let content = match found.content_gain.is_better() {
+        _ if found.content_gain.verdict == Verdict::Unknown => {
+            format!("{content} {} over {reference}, without an interval", estimate(&found.content_gain))
+        }
+        true => format!("{content} counts ({} over {reference})", estimate(&found.content_gain)),
+        false => format!(
+            "No content is clearly better than {reference} ({content} {}){}",
+            estimate(&found.content_gain),
+            would_tell(&found.content_gain)
+        ),
+    };
+    let form = format!("{} over {}", plain_text(&found.format), plain_text(&found.reference_format));
+    match found.format_gain.is_better() {
+        true => format!("{content}; form adds {} ({form})", estimate(&found.format_gain)),
+        false => format!("{content}; form adds nothing clear ({form} {})", estimate(&found.format_gain)),
+    }
+}
+
+fn in_format(format: &str) -> String {
+    if format == "bare" { String::new() } else { format!(" in {}", plain_text(format)) }
+}
+
+fn without_text(found: &WithoutEach) -> String {
+    let without = |effect: &SwitchEffect| effect.gain.reversed();
+    let clear: Vec<&SwitchEffect> = found.effects.iter().filter(|effect| effect.gain.is_better()).collect();
+    let harmful: Vec<&SwitchEffect> = found.effects.iter().filter(|effect| effect.gain.is_worse()).collect();
+    let mut parts = Vec::new();
+    match (clear.split_first(), found.effects.first()) {
+        (Some((first, rest)), _) => {
+            let gain = estimate_in_points(&without(first));
+            parts.push(format!("{} matters most{}: without it {gain}", first.guardrail, in_format(&found.format)));
+            parts.extend(
+                rest.iter().map(|effect| format!("without {} {}", effect.guardrail, estimate(&without(effect)))),
+            );
+        }
+        (None, Some(largest)) => parts.push(format!(
+            "No single guardrail is missed{}: the most without {} ({})",
+            in_format(&found.format),
+            largest.guardrail,
+            estimate(&without(largest))
+        )),
+        (None, None) => {}
+    }
+    let harms =
+        |effect: &&SwitchEffect| format!("{} harms: without it {}", effect.guardrail, estimate(&without(effect)));
+    parts.extend(harmful.iter().map(harms));
+    let unclear: Vec<&SwitchEffect> =
+        found.effects.iter().filter(|effect| effect.gain.verdict != Verdict::Clear).collect();
+    let is_any_clear = clear.len() + harmful.len() > 0;
+    if is_any_clear && !unclear.is_empty() {
+        let names: Vec<String> = unclear.iter().map(|effect| effect.guardrail.clone()).collect();
+        let cost: Option<f64> = unclear.iter().map(|effect| effect.billed_share).sum();
+        let cost = match cost {
+            Some(share) if share > 0.0 => format!(" and cost {} of the tokens", percent(share)),
+            // A share of the tokens with them; what is saved is a share of those without.
+            Some(share) if share < 0.0 => format!(" and save {} of the tokens", percent(share / (share - 1.0))),
+            _ => String::new(),
+        };
+        let cost = if names.len() == 1 { cost.replace(" cost ", " costs ").replace(" save ", " saves ") } else { cost };
+        let verb = if names.len() == 1 { "changes" } else { "change" };
+        parts.push(format!("{} {verb} nothing clear{cost}", list(&names)));
+    }
+    parts.join("; ")
+}
+
+fn alone_text(found: &Alone) -> String {
+    let Some(largest) = found.alone.first() else { return String::new() };
+    let last = found.last.first().map(|last| format!("; added last, {}", estimate(&last.gain))).unwrap_or_default();
+    let place = in_format(&found.format);
+    match largest.gain.is_better() {
+        true => format!("Alone{place}, {} gives {}{last}", largest.guardrail, estimate_in_points(&largest.gain)),
+        false => format!(
+            "Alone{place}, no guardrail gives a clear gain; the largest is that of {}, {}{last}",
+            largest.guardrail,
+            estimate(&largest.gain)
+        ),
+    }
+}
+
+fn agents_text(agents: &Agents) -> String {
+    let (first, second) = (plain_text(&agents.first.name), plain_text(&agents.second.name));
+    let all = agents.agents.len();
+    let of = |is: fn(&Gain) -> bool| agents.agents.iter().filter(|of| is(&of.gain)).collect::<Vec<&AgentGain>>();
+    let (better, worse, unclear) = (of(Gain::is_better), of(Gain::is_worse), of(|gain| gain.verdict != Verdict::Clear));
+    let names = |of: &[&AgentGain]| list(&of.iter().map(|one| short_subject(&one.agent)).collect::<Vec<_>>());
+    let with_gains = |of: &[&AgentGain]| {
+        let one = |one: &&AgentGain| format!("{} {}", short_subject(&one.agent), estimate(&one.gain));
+        list(&of.iter().map(one).collect::<Vec<_>>())
+    };
+    let rest =
+        if unclear.is_empty() { String::new() } else { format!("; no clear difference for {}", names(&unclear)) };
+    if !better.is_empty() && !worse.is_empty() {
+        return format!(
+            "Depends on the agent: {first} is better than {second} for {}, worse for {}{rest}",
+            with_gains(&better),
+            with_gains(&worse)
+        );
+    }
+    if better.is_empty() {
+        if unclear.iter().all(|of| of.gain.verdict == Verdict::Same) {
+            return format!("{first} and {second} are equal within 5 points for all {all} agents");
+        }
+        let more = unclear.iter().filter_map(|of| of.gain.more_scenarios).max();
+        let more =
+            more.map(|more| would_tell(&Gain { more_scenarios: Some(more), ..unclear[0].gain })).unwrap_or_default();
+        return format!(
+            "No clear difference between {first} and {second} for any of {all} agents ({}){more}",
+            with_gains(&unclear)
+        );
+    }
+    let whom = match (better.len(), all) {
+        (shown, all) if shown == all => format!("all {all} agents ({})", with_gains(&better)),
+        (shown, all) => format!("{shown} of {all} agents ({})", with_gains(&better)),
+    };
+    format!("{first} is better than {second} for {whom}{rest}")
+}
+
+fn claims_text(claims: &Claims) -> String {
+    let Claims { supported, contradicted, undecided, .. } = claims;
+    let all = pluralize(supported + contradicted + undecided, "claim");
+    format!(
+        "{} of {all} supported, {} contradicted, {} undecided.",
+        count(*supported),
+        count(*contradicted),
+        count(*undecided)
+    )
+}
+
+fn server_text(server: &Server) -> String {
+    let (name, agent) = (plain_text(&server.server), subject(&server.agent));
+    if server.fixed.denominator == 0 {
+        return format!("{name}: {agent} met no error.");
+    }
+    let guarded = server.guarded.map(|guarded| format!("; guarded, {}", rate_percent(guarded))).unwrap_or_default();
+    let missed = server.worst.as_ref().filter(|worst| worst.fixed.numerator < worst.fixed.denominator);
+    let worst = missed.map(|worst| {
+        let tool = plain_text(&worst.tool);
+        format!(" Worst: {tool} ({} of {}).", count(worst.fixed.numerator), count(worst.fixed.denominator))
+    });
+    format!(
+        "{name}'s texts let {agent} fix {} of errors{guarded}.{}",
+        rate_percent(server.fixed),
+        worst.unwrap_or_default()
+    )
+}

@@ -1,0 +1,158 @@
+//! Gate reports in each output format.
+
+mod github;
+mod junit;
+mod markdown;
+mod terminal;
+
+pub use github::github;
+pub use junit::junit;
+pub use markdown::markdown;
+pub use terminal::{GateOptions, changes, terminal};
+
+use super::labels::format_suffix;
+use super::number::{amount, money, percent, points};
+use super::plain_text;
+use healbench_analysis::Metric;
+use healbench_analysis::gate::{GateReport, GateRow, Method, ScenarioChange, Subject, Tier, Verdict};
+
+/// Sorts rows by severity: rows that do not pass first, critical before advisory, then by verdict, with missing rows
+/// about the whole run before failures. The sort is stable.
+fn by_severity(report: &GateReport) -> Vec<&GateRow> {
+    let weight = |row: &&GateRow| {
+        let verdict = match (row.verdict, &row.subject) {
+            (Verdict::Missing, Subject::Run { .. }) => 0,
+            (Verdict::Fail, _) => 1,
+            (Verdict::Missing, _) => 2,
+            (Verdict::Inconclusive, _) => 3,
+            (Verdict::Pass, _) => 4,
+        };
+        (row.verdict == Verdict::Pass, row.tier == Tier::Advisory, verdict)
+    };
+    let mut rows: Vec<&GateRow> = report.rows.iter().collect();
+    rows.sort_by_key(weight);
+    rows
+}
+
+/// Returns true if a row is listed. Deterministic rows that pass are only counted.
+fn is_listed(row: &GateRow) -> bool {
+    row.verdict != Verdict::Pass || !matches!(row.method, Method::Exact | Method::Presence)
+}
+
+/// `FAIL`, `FAIL (advisory)`.
+fn verdict(row: &GateRow) -> String {
+    let tier = if row.tier == Tier::Advisory { " (advisory)" } else { "" };
+    format!("{}{tier}", row.verdict.name())
+}
+
+/// `scripted:typical · all fusion-xml`, with unsafe characters escaped.
+fn subject(subject: &Subject) -> String {
+    match subject {
+        Subject::Cell { agent, condition: Some(condition), .. } => {
+            format!("{} · {}", plain_text(&agent.to_string()), plain_text(condition))
+        }
+        Subject::Cell { agent, guardrails, format, condition: None } => {
+            format!("{} · {guardrails}{}", plain_text(&agent.to_string()), format_suffix(format))
+        }
+        Subject::Variants { pair } => plain_text(pair).into_owned(),
+        Subject::Run { run } => plain_text(run).into_owned(),
+    }
+}
+
+/// `7 pass, 3 fail`.
+fn verdict_counts(report: &GateReport) -> String {
+    let verdicts = [Verdict::Fail, Verdict::Missing, Verdict::Inconclusive, Verdict::Pass];
+    let counts = verdicts.into_iter().filter_map(|verdict| {
+        let count = report.counts.get(verdict.name())?;
+        Some(format!("{} {}", super::count(*count), verdict.name().to_lowercase()))
+    });
+    counts.collect::<Vec<_>>().join(", ")
+}
+
+/// A mean of a row's metric: `97%`, `406.2`.
+fn mean(row: &GateRow, mean: f64) -> String {
+    match row.metric.parse::<Metric>() {
+        Ok(metric) if metric.is_rate() => percent(mean),
+        Ok(Metric::CostUsd) => money(mean),
+        _ if row.metric == "infra" => percent(mean),
+        _ if matches!(row.subject, Subject::Variants { .. }) => format!("{mean:.4}"),
+        _ if mean < 99.95 => format!("{mean:.1}"),
+        _ => amount(mean),
+    }
+}
+
+/// `97% → 95%`, or the only known mean; empty if both are unknown. Different means are written with enough digits to
+/// differ.
+fn means(row: &GateRow) -> String {
+    match (row.base, row.candidate) {
+        (Some(base), Some(candidate)) if base == candidate => mean(row, base),
+        (Some(base), Some(candidate)) => match (mean(row, base), mean(row, candidate)) {
+            (base_text, candidate_text) if base_text == candidate_text => format!("{base} → {candidate}"),
+            (base, candidate) => format!("{base} → {candidate}"),
+        },
+        (None, Some(candidate)) => mean(row, candidate),
+        (Some(base), None) => format!("{} → unknown", mean(row, base)),
+        (None, None) => String::new(),
+    }
+}
+
+/// `-2 points, 90% [-4, 1]`; empty without an interval.
+fn difference(row: &GateRow) -> String {
+    use super::number::{amount_interval, points_interval, signed_amount};
+    let (Some(difference), Some(interval)) = (row.difference, row.interval) else { return String::new() };
+    let level = row.confidence.map(percent).unwrap_or_default();
+    match (&row.subject, row.metric.parse::<Metric>()) {
+        (Subject::Variants { .. }, _) => {
+            let share = |share: f64| format!("{:+.2}%", share * 100.0);
+            format!("{}, {level} [{}, {}]", share(difference), share(interval.lower), share(interval.upper))
+        }
+        (_, Ok(metric)) if metric.is_rate() => {
+            format!("{} points, {level} {}", points(difference), points_interval(interval))
+        }
+        _ => format!("{}, {level} {}", signed_amount(difference), amount_interval(interval)),
+    }
+}
+
+/// The sums of a changed scenario: `8,123 → 16,246`. All digits are shown because any difference in a deterministic row
+/// is a change.
+fn format_change(row: &GateRow, change: &ScenarioChange) -> String {
+    let number = |number: f64| match row.metric.parse() {
+        Ok(Metric::CostUsd) => money(number),
+        _ if number.fract() == 0.0 && number >= 0.0 => super::count(number as u64),
+        _ => number.to_string(),
+    };
+    match (change.base, change.candidate) {
+        (Some(base), Some(candidate)) if base == candidate => "other endings".to_owned(),
+        (Some(base), Some(candidate)) if number(base) == number(candidate) => format!("{base} → {candidate}"),
+        (Some(base), Some(candidate)) => format!("{} → {}", number(base), number(candidate)),
+        (Some(base), None) => format!("{} → unknown", number(base)),
+        (None, Some(candidate)) => format!("unknown → {}", number(candidate)),
+        (None, None) => String::new(),
+    }
+}
+
+/// Returns the command that shows the most informative change: the first with a different outcome, or the first of all.
+fn example_command(report: &GateReport, row: &GateRow) -> Option<String> {
+    let change = row.changes.iter().find(|change| change.trial.is_some()).or(row.changes.first())?;
+    show_command(report, row, change)
+}
+
+/// Returns the command that shows the candidate's transcript of a changed scenario, escaped; `None` if the subject is
+/// not a cell.
+fn show_command(report: &GateReport, row: &GateRow, change: &ScenarioChange) -> Option<String> {
+    let Subject::Cell { agent, guardrails, format, condition } = &row.subject else { return None };
+    let word = super::shell_quote;
+    let condition = match condition {
+        Some(condition) => format!("--condition {}", word(condition)),
+        None => format!("--guardrails {guardrails} --format {}", word(format)),
+    };
+    let opening = agent.opening.map_or(String::new(), |opening| format!(" --opening {}", opening.name()));
+    let command = format!(
+        "healbench show {} --scenario {} --agent {}{opening} {condition} --trial {}",
+        word(&report.candidate),
+        word(&change.scenario),
+        word(&agent.name),
+        change.trial.unwrap_or(0)
+    );
+    Some(plain_text(&command).into_owned())
+}

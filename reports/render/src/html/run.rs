@@ -1,0 +1,47 @@
+//! The page of a run's report.
+
+use maud::{Markup, html};
+
+use super::charts::ChartError;
+use super::figures::figures;
+use super::page::{Page, page};
+use super::run_page::RunPage;
+use super::scenarios::scenarios;
+use super::{claims, conditions, headline, heat, matrix, moment, notes, ranking, visible};
+use crate::answer::sentences;
+use crate::terminal::title;
+
+/// Renders the page.
+///
+/// # Errors
+/// [`ChartError`].
+pub fn run(run: &RunPage<'_>) -> Result<String, ChartError> {
+    Ok(page(&Page { title: run.name, served: run.served, body: body(run)? }))
+}
+
+fn body(run: &RunPage<'_>) -> Result<Markup, ChartError> {
+    let report = run.report;
+    let figures = figures(report)?;
+    let above = html! {
+        p.meta { (title(report)) }
+        h1 { (visible(report.suite.as_deref().unwrap_or(run.name))) }
+        (notes::warnings(run.report))
+        @for (sentence, is_clear) in sentences(&report.answer) {
+            p.lead { @if is_clear { b { (sentence) } } @else { (sentence) } }
+        }
+        (ranking::rankings(report))
+        (headline::headline_cards(report))
+        (moment::moment(run))
+        (heat::heat_maps(report))
+        (conditions::tables(report))
+        @if let Some(matrix) = &report.matrix { (matrix::heat_map(matrix)) }
+        (figures)
+    };
+    let below = html! {
+        @if !report.claims.is_empty() { (claims::claims(&report.claims)) }
+        (notes::reading_guide(report))
+        footer { (notes::provenance(run.manifest)) }
+    };
+    let taken = above.0.len() + below.0.len();
+    Ok(html! { (above) (scenarios(run, taken)) (below) })
+}

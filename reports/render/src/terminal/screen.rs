@@ -1,0 +1,165 @@
+//! The report on one screen: as much as fits in a number of lines, what was left out, and the answer.
+
+use super::{agent_notes, answer_lines, exclusion_notes, fitting_summary, head, reference_row};
+use crate::ablation;
+use crate::answer::sentences;
+use crate::labels::{TerminalOptions, condition_label};
+use crate::layout::wrap;
+use crate::number::{count, percent, pluralize};
+use healbench_analysis::{Ablation, Report, Selection, agents_by_information, select};
+
+/// The fewest lines of the answer, if it needs as many.
+const ANSWER_LINES: usize = 4;
+/// The fewest lines of the table of effects that say something.
+const EFFECT_LINES: usize = 8;
+/// The title of an agent stands above its rows.
+const LINES_PER_AGENT: usize = 1;
+/// The lines of a table's headings.
+const HEADINGS: usize = 2;
+
+/// Returns at most `most` lines, unless the answer alone needs more.
+pub(super) fn lines(report: &Report, options: TerminalOptions, most: usize) -> Vec<String> {
+    let mut head = head(report, options.width);
+    head.push(String::new());
+    let sentences: Vec<Vec<String>> =
+        sentences(&report.answer).iter().map(|sentence| answer_lines(sentence, options)).collect();
+    let answer_needs: usize = sentences.iter().map(Vec::len).sum();
+    // What is left out is not known yet, so that its note is counted as if there were something.
+    let notes_need = notes(report, options, &LeftOut::longest(report)).len();
+    let fixed = head.len() + notes_need + 2;
+    let all_rows = select(report, usize::MAX, LINES_PER_AGENT);
+    let rows_need: usize = all_rows.agents.iter().map(|agent| agent.rows.len() + LINES_PER_AGENT).sum();
+    let spare = most.saturating_sub(fixed + HEADINGS + rows_need);
+    let room = if answer_needs <= spare { answer_needs } else { spare.max(ANSWER_LINES) };
+    let kept = kept_sentences(report, &sentences, room);
+    let answer: Vec<String> = kept.iter().flat_map(|index| sentences[*index].clone()).collect();
+    let room = most.saturating_sub(fixed + answer.len());
+    let effects = fitting_effects(report, options, room);
+    let effect_lines = ablation::lines(report, &effects, options);
+    let (selection, table) = fitting_rows(report, options, room.saturating_sub(effect_lines.len()));
+    let left_out = LeftOut {
+        rows: (selection.total > selection.shown).then_some((selection.shown, selection.total)),
+        effects: report.ablation.len() - effects.len(),
+        claims: report.claims.len(),
+        sentences: sentences.len() - kept.len(),
+        joined: selection.agents.iter().flat_map(|agent| &agent.rows).any(|rows| !rows.others.is_empty()),
+    };
+    let mut lines = head;
+    lines.extend(table);
+    lines.extend(effect_lines);
+    lines.push(String::new());
+    lines.extend(notes(report, options, &left_out));
+    lines.push(String::new());
+    lines.extend(answer);
+    lines
+}
+
+/// Returns the sentences that fit, in their order: those about the most informative agents, and at least one.
+fn kept_sentences(report: &Report, sentences: &[Vec<String>], mut room: usize) -> Vec<usize> {
+    let rank = |index: usize| {
+        let title = report.answer.findings.get(index)?.title()?;
+        agents_by_information(report).into_iter().position(|agent| report.agents[agent].title == title)
+    };
+    let mut order: Vec<usize> = (0..sentences.len()).collect();
+    order.sort_by_key(|index| rank(*index));
+    let mut kept = Vec::new();
+    for index in order {
+        if !kept.is_empty() && sentences[index].len() > room {
+            break;
+        }
+        room = room.saturating_sub(sentences[index].len());
+        kept.push(index);
+    }
+    kept.sort_unstable();
+    kept
+}
+
+/// Returns the effects of the most informative agents in at most two thirds of the room.
+fn fitting_effects(report: &Report, options: TerminalOptions, room: usize) -> Vec<Ablation> {
+    let most = (room * 2 / 3).max(EFFECT_LINES);
+    let mut kept: Vec<Ablation> = Vec::new();
+    for agent in agents_by_information(report) {
+        for ablation in report.ablation.iter().filter(|ablation| ablation.title == report.agents[agent].title) {
+            let mut more = kept.clone();
+            more.push(ablation.clone());
+            if ablation::lines(report, &more, options).len() > most {
+                return kept;
+            }
+            kept = more;
+        }
+    }
+    kept
+}
+
+/// Returns the selected rows and their table in at most `most` lines. A label that is too long for its row needs a line of its own.
+fn fitting_rows(report: &Report, options: TerminalOptions, most: usize) -> (Selection, Vec<String>) {
+    let mut room = most.saturating_sub(HEADINGS);
+    loop {
+        let selection = select(report, room, LINES_PER_AGENT);
+        let (table, _) = fitting_summary(report, &selection, options.width);
+        let lines = table.lines(options.width, options.color);
+        if lines.len() <= most || room == 0 {
+            return (selection, lines);
+        }
+        room -= 1;
+    }
+}
+
+/// What does not fit.
+struct LeftOut {
+    /// The shown rows and all rows, if they differ.
+    rows: Option<(usize, usize)>,
+    /// The number of tables of effects.
+    effects: usize,
+    claims: usize,
+    /// The number of sentences of the answer.
+    sentences: usize,
+    /// True if a row stands for several.
+    joined: bool,
+}
+
+impl LeftOut {
+    fn longest(report: &Report) -> LeftOut {
+        let rows = report.agents.iter().map(|agent| agent.rows.len()).sum();
+        LeftOut {
+            rows: Some((rows, rows)),
+            effects: report.ablation.len(),
+            claims: report.claims.len(),
+            sentences: report.answer.findings.len(),
+            joined: true,
+        }
+    }
+}
+
+/// Returns the notes on how to read the tables, and what is left out of them.
+fn notes(report: &Report, options: TerminalOptions, left_out: &LeftOut) -> Vec<String> {
+    let mut notes = Vec::new();
+    let level = percent(report.confidence);
+    let reference = reference_row(report).map(|row| condition_label(&row.condition));
+    let reference = reference.map(|label| format!("Reference: `{label}`. ")).unwrap_or_default();
+    notes.push(format!("{reference}Intervals: {level}, for other scenarios of these suites."));
+    if left_out.joined {
+        notes.push("=: equal in every scenario.".to_owned());
+    }
+    let has_best = report.agents.iter().any(|agent| report.answer.best_condition(&agent.title).is_some());
+    if has_best {
+        notes.push("*: clearly the best.".to_owned());
+    }
+    notes.extend(agent_notes(report));
+    notes.extend(exclusion_notes(report));
+    let mut missing = Vec::new();
+    if let Some((shown, all)) = left_out.rows {
+        missing.push(format!("{} of {} shown", count(shown as u64), pluralize(all as u64, "row")));
+    }
+    let counts = [
+        (left_out.effects, "table of effects", "tables of effects"),
+        (left_out.claims, "claim", "claims"),
+        (left_out.sentences, "answer for another agent", "answers for other agents"),
+    ];
+    for (number, one, many) in counts.into_iter().filter(|(number, _, _)| *number > 0) {
+        missing.push(format!("{} {} left out", count(number as u64), if number == 1 { one } else { many }));
+    }
+    let missing = if missing.is_empty() { "All columns".to_owned() } else { missing.join(", ") };
+    notes.push(format!("{missing}: `healbench report RUN --all`."));
+    wrap(&notes.join(" "), " ", options.width)
+}

@@ -1,0 +1,506 @@
+//! Every row of the table of answers, with its ties and its lack of data, through the rows of a run.
+
+use healbench_analysis::{Answer, Finding, Report, Verdict};
+use healbench_core::{
+    AgentKind, AgentSpec, BilledTokens, CallRecord, CellRef, ChainEnd, Claim, Condition, Content, ErrorFormat,
+    Guardrails, Measure, Opening, Outcome, Plan, PlannedScenario, Records, Span,
+};
+use healbench_render::{Detail, TerminalOptions, markdown, terminal};
+
+use crate::sample::{plan as sample_plan, records as sample_records};
+use crate::summary::report;
+
+/// The trials of a scenario.
+const TRIALS: u32 = 10;
+
+pub(crate) fn reader(name: &str) -> AgentSpec {
+    let settings = serde_json::Value::Null;
+    AgentSpec { kind: AgentKind::Scripted, name: name.to_owned(), opening: None, tools: None, settings }
+}
+
+pub(crate) fn model(name: &str) -> AgentSpec {
+    AgentSpec { kind: AgentKind::Llm, opening: Some(Opening::Natural), ..reader(name) }
+}
+
+fn format_condition(format: ErrorFormat) -> Condition {
+    Condition::new(Guardrails::ALL, format)
+}
+
+fn with_content(format: ErrorFormat, content: Content) -> Condition {
+    let mut condition = format_condition(format);
+    condition.values.content = content;
+    condition
+}
+
+pub(crate) fn plan(scenarios: usize, agents: Vec<AgentSpec>, conditions: Vec<Condition>) -> Plan {
+    let scenario = |index: usize| PlannedScenario {
+        id: format!("suite/{index}"),
+        cluster: format!("suite/{index}"),
+        path: format!("suite/{index}.yaml"),
+        sha256: String::new(),
+        claims: Vec::new(),
+    };
+    Plan { agents, conditions, scenarios: (0..scenarios).map(scenario).collect(), ..sample_plan(TRIALS) }
+}
+
+/// Returns rows in which an episode succeeds where `success` says so, and costs `billed` tokens.
+pub(crate) fn rows(plan: &Plan, success: impl Fn(CellRef) -> Outcome, billed: impl Fn(CellRef) -> u64) -> Records {
+    let mut records = sample_records(plan);
+    for row in &mut records.episodes {
+        let cell = plan.cell(row.episode).unwrap();
+        row.outcome = success(cell);
+        row.schedule_hash = format!("{:016x}", cell.scenario as u64 * 1000 + u64::from(cell.trial));
+        row.billed = Some(BilledTokens { input: billed(cell), output: 0, unsent: 0 });
+    }
+    records
+}
+
+fn outcome(success: bool) -> Outcome {
+    if success { Outcome::Success } else { Outcome::TaskFail }
+}
+
+/// Succeeds in the first `count` of ten trials.
+fn in_trials(cell: CellRef, count: u32) -> Outcome {
+    outcome(cell.trial < count)
+}
+
+/// Returns the sentences of an answer, as the terminal prints them last.
+fn sentences(report: &Report) -> Vec<String> {
+    let options = TerminalOptions { width: 10_000, color: false, detail: Detail::Summary, lines: None };
+    let text = terminal(report, options);
+    let (_, answer) = text.trim_end().rsplit_once("\n\n").unwrap();
+    answer.lines().map(str::to_owned).collect()
+}
+
+/// Asserts that the answer is these sentences, in all outputs.
+#[track_caller]
+fn assert_answer(plan: &Plan, records: &Records, expected: &[&str]) -> Answer {
+    let report = report(plan, records).unwrap();
+    assert_eq!(sentences(&report), expected);
+    let markdown = markdown(&report);
+    for sentence in expected {
+        let plain = markdown.replace(['\\', '`'], "").replace("&gt;", ">").replace("&#91;", "[").replace("&#93;", "]");
+        assert!(plain.contains(sentence), "{sentence} is missing in {markdown}");
+    }
+    report.answer
+}
+
+fn two() -> Vec<Condition> {
+    vec![format_condition(ErrorFormat::ZodJson), format_condition(ErrorFormat::FusionXml)]
+}
+
+#[test]
+fn one_condition() {
+    let plan = plan(80, vec![model("m")], vec![format_condition(ErrorFormat::FusionXml)]);
+    let half = rows(&plan, |cell| outcome(cell.scenario.is_multiple_of(2)), |_| 1234);
+    assert_answer(
+        &plan,
+        &half,
+        &["m solves 50% [39, 61] of 80 scenarios under all fusion-xml, at 1,234 tokens per episode."],
+    );
+    let all = rows(&plan, |_| Outcome::Success, |_| 1234);
+    assert_answer(&plan, &all, &["m solves 100% of 80 scenarios under all fusion-xml, at 1,234 tokens per episode."]);
+}
+
+#[test]
+fn nothing_scored() {
+    let plan = plan(2, vec![model("m")], two());
+    let answer = assert_answer(
+        &plan,
+        &rows(&plan, |_| Outcome::Infra, |_| 0),
+        &["No answer: 0 of 40 episodes scored (40 lost)."],
+    );
+    assert_eq!((answer.episodes, answer.lost, answer.findings), (40, 40, Vec::new()));
+}
+
+#[test]
+fn two_conditions() {
+    let plan = plan(80, vec![model("m")], two());
+    let dearer = |cell: CellRef| if cell.condition == 1 { 1500 } else { 1000 };
+    let cheaper = |cell: CellRef| if cell.condition == 1 { 750 } else { 1000 };
+    let better = |cell: CellRef| in_trials(cell, if cell.condition == 1 { 8 } else { 5 });
+    assert_answer(
+        &plan,
+        &rows(&plan, better, dearer),
+        &["Use fusion-xml: +30 points [27, 33] over zod-json (50% → 80%), 50% more tokens."],
+    );
+    assert_answer(
+        &plan,
+        &rows(&plan, better, cheaper),
+        &["Use fusion-xml: +30 points [27, 33] over zod-json (50% → 80%), 25% fewer tokens."],
+    );
+    let worse = |cell: CellRef| in_trials(cell, if cell.condition == 1 { 5 } else { 8 });
+    assert_answer(
+        &plan,
+        &rows(&plan, worse, |_| 1000),
+        &["Use zod-json: +30 points [27, 33] over fusion-xml (50% → 80%), as many tokens."],
+    );
+    // A gain in one trial and a loss in another, in different scenarios, so that the interval is narrow.
+    let same = |cell: CellRef| outcome(cell.trial.is_multiple_of(2));
+    let answer = assert_answer(
+        &plan,
+        &rows(&plan, same, dearer),
+        &["Equal within 5 points (0 [-5, 5]): use zod-json, which costs 33% less."],
+    );
+    assert!(matches!(&answer.findings[0], Finding::Pair(pair) if pair.gain.verdict == Verdict::Same));
+    assert_answer(
+        &plan,
+        &rows(&plan, same, |_| 1000),
+        &["Equal within 5 points (0 [-5, 5]): use either of zod-json and fusion-xml."],
+    );
+}
+
+#[test]
+fn two_conditions_without_enough_data() {
+    let few = plan(20, vec![model("m")], two());
+    let mixed = |cell: CellRef| outcome((cell.scenario.is_multiple_of(3)) == (cell.condition == 1));
+    let answer = assert_answer(
+        &few,
+        &rows(&few, mixed, |_| 1000),
+        &[
+            "No clear difference between zod-json and fusion-xml (+30 [-16, 65]); 17 more scenarios would tell, on these 20 scenarios.",
+        ],
+    );
+    assert!(answer.only_these_scenarios);
+    let one = plan(1, vec![model("m")], two());
+    let better = |cell: CellRef| in_trials(cell, if cell.condition == 1 { 8 } else { 5 });
+    let answer = assert_answer(
+        &one,
+        &rows(&one, better, |_| 1000),
+        &["fusion-xml succeeds in 80%, zod-json in 50%: one situation has no interval, on this 1 scenario."],
+    );
+    assert!(matches!(&answer.findings[0], Finding::Pair(pair) if pair.gain.verdict == Verdict::Unknown));
+    let one_side = |cell: CellRef| if cell.condition == 1 { Outcome::Infra } else { Outcome::Success };
+    assert_answer(
+        &few,
+        &rows(&few, one_side, |_| 1000),
+        &["zod-json and fusion-xml have no trial in which both are scored, on these 20 scenarios."],
+    );
+    let lonely = |cell: CellRef| outcome(cell.scenario == 0 && cell.condition == 1 && cell.trial == 0);
+    assert_answer(
+        &few,
+        &rows(&few, lonely, |_| 1000),
+        &["Equal within 5 points (+0.5 [-2, 3]): use either of fusion-xml and zod-json, on these 20 scenarios."],
+    );
+}
+
+fn four() -> Vec<Condition> {
+    let formats = [ErrorFormat::ZodJson, ErrorFormat::FusionXml, ErrorFormat::FusionText, ErrorFormat::Serde];
+    formats.map(format_condition).into()
+}
+
+#[test]
+fn several_conditions() {
+    let plan = plan(80, vec![model("m")], four());
+    let billed = |cell: CellRef| [1000, 900, 800, 700][cell.condition];
+    // The third one fails in two trials of one scenario: as good as the second one, and cheaper.
+    let two_good = |cell: CellRef| match cell.condition {
+        1 => in_trials(cell, 8),
+        2 => in_trials(cell, if cell.scenario == 0 { 6 } else { 8 }),
+        _ => in_trials(cell, 4),
+    };
+    assert_answer(
+        &plan,
+        &rows(&plan, two_good, billed),
+        &[
+            "Use fusion-text (80%, 800 tokens per episode); fusion-xml is as good; serde is worse than fusion-xml by 40 [37, 43]; zod-json by 40 [37, 43].",
+        ],
+    );
+    let one_best = |cell: CellRef| in_trials(cell, [4, 8, 4, 3][cell.condition]);
+    let answer = assert_answer(
+        &plan,
+        &rows(&plan, one_best, billed),
+        &[
+            "Use fusion-xml (80%, 900 tokens per episode); fusion-text is worse by 40 [37, 43]; zod-json by 40 [37, 43]; serde by 50 [46, 54].",
+        ],
+    );
+    assert_eq!(answer.best_condition("m · natural"), Some("all fusion-xml"));
+    let tied = |cell: CellRef| in_trials(cell, 5);
+    let answer = assert_answer(
+        &plan,
+        &rows(&plan, tied, billed),
+        &["No format stands out; the cheapest is serde (50%, 700 tokens per episode)."],
+    );
+    assert_eq!(answer.best_condition("m · natural"), None);
+    // Nothing tells the cheapest one from the best one yet, which is no advice to use it.
+    let cheaper = |cell: CellRef| match cell.condition {
+        3 => outcome(cell.scenario % 5 < 2),
+        _ => outcome(cell.scenario.is_multiple_of(2)),
+    };
+    assert_answer(
+        &plan,
+        &rows(&plan, cheaper, billed),
+        &[
+            "No format stands out (40% to 50%); the cheapest within 5 points of the best is fusion-text (50%, 800 tokens per episode); 210 more scenarios would tell serde from fusion-text.",
+        ],
+    );
+}
+
+#[test]
+fn named_conditions_and_sets_of_guardrails_have_their_nouns() {
+    let sets = [Guardrails::NONE, Guardrails::from_bits(1), Guardrails::ALL];
+    let sets =
+        sets.map(|set| Condition::new(set, if set.healing { ErrorFormat::FusionXml } else { ErrorFormat::Bare }));
+    let plan = plan(80, vec![reader("typical")], sets.into());
+    assert_answer(
+        &plan,
+        &rows(&plan, |cell| in_trials(cell, 5), |cell| 100 + cell.condition as u64),
+        &[
+            "Simulated reader typical: No set of guardrails stands out; the cheapest is no guardrails (50%, 100 tokens per episode).",
+        ],
+    );
+}
+
+/// The conditions of two levels of content in two formats.
+fn grid() -> Vec<Condition> {
+    let contents = [Content::NextStep, Content::Diagnosis];
+    let formats = [ErrorFormat::ZodJson, ErrorFormat::FusionXml];
+    contents.into_iter().flat_map(|content| formats.clone().map(|format| with_content(format, content))).collect()
+}
+
+#[test]
+fn content_and_form() {
+    let plan = plan(80, vec![model("m")], grid());
+    // next-step zod-json, next-step fusion-xml, diagnosis zod-json, diagnosis fusion-xml. One scenario differs, so that there is an interval.
+    let successes = |successes: [u32; 4]| {
+        // Two scenarios differ, so that there are intervals: one in its form and one in its content.
+        move |cell: CellRef| {
+            let form = u32::from(cell.scenario == 0 && cell.condition % 2 == 1);
+            in_trials(cell, successes[cell.condition] + form + u32::from(cell.scenario == 1 && cell.condition < 2))
+        }
+    };
+    assert_answer(
+        &plan,
+        &rows(&plan, successes([8, 8, 4, 4]), |_| 1000),
+        &[
+            "next-step counts (+40 [40, 40] over diagnosis); form adds nothing clear (fusion-xml over zod-json +0.1 [-0.1, 0.4]).",
+        ],
+    );
+    let report_of = |count| report(&plan, &rows(&plan, move |cell| in_trials(cell, count), |_| 1000)).unwrap();
+    let depends = |cell: CellRef| {
+        let bonus = u32::from(cell.scenario == 0 && cell.condition == 1);
+        in_trials(cell, [4, 8, 4, 4][cell.condition] + bonus)
+    };
+    assert_answer(
+        &plan,
+        &rows(&plan, depends, |_| 1000),
+        &[
+            "Depends on the form: next-step gives 40 points [40, 40] more over diagnosis in fusion-xml than in zod-json.",
+        ],
+    );
+    let flat = report_of(4);
+    let Finding::ContentAndForm(found) = &flat.answer.findings[0] else { panic!("{:?}", flat.answer) };
+    assert_eq!((found.content_gain.difference, found.content_gain.verdict), (Some(0.0), Verdict::Unknown));
+    assert!(sentences(&flat)[0].starts_with("next-step 0 over diagnosis, without an interval; "), "{flat:?}");
+}
+
+fn sweep(word: &str) -> Vec<Condition> {
+    let sets = Guardrails::sweep(word).unwrap();
+    sets.into_iter()
+        .map(|set| Condition::new(set, if set.healing { ErrorFormat::FusionXml } else { ErrorFormat::Bare }))
+        .collect()
+}
+
+#[test]
+fn without_each_guardrail() {
+    let plan = plan(80, vec![model("m")], sweep("one-out"));
+    let billed = |cell: CellRef| if cell.condition == 0 { 1000 } else { 900 };
+    // All, then without strict, healing, truncation and contract.
+    let missed = |cell: CellRef| in_trials(cell, [8, 6, 3, 8, 8][cell.condition]);
+    assert_answer(
+        &plan,
+        &rows(&plan, missed, billed),
+        &[
+            "healing matters most in fusion-xml: without it -50 points [-54, -46]; without strict -20 [-23, -17]; truncation and contract change nothing clear and cost 20% of the tokens.",
+        ],
+    );
+    let harm = |cell: CellRef| in_trials(cell, [6, 6, 6, 8, 6][cell.condition]);
+    assert_answer(
+        &plan,
+        &rows(&plan, harm, |_| 1000),
+        &[
+            "No single guardrail is missed in fusion-xml: the most without strict (0 [-5, 5]); truncation harms: without it +20 [17, 23]; strict, healing and contract change nothing clear.",
+        ],
+    );
+    let none = |cell: CellRef| in_trials(cell, 6);
+    assert_answer(
+        &plan,
+        &rows(&plan, none, |_| 1000),
+        &["No single guardrail is missed in fusion-xml: the most without strict (0 [-5, 5])."],
+    );
+}
+
+#[test]
+fn each_guardrail_alone_and_added_last() {
+    let one_in = plan(80, vec![model("m")], sweep("one-in"));
+    let alone = |cell: CellRef| in_trials(cell, [3, 4, 8, 3, 3][cell.condition]);
+    assert_answer(
+        &one_in,
+        &rows(&one_in, alone, |_| 1000),
+        &["Alone in fusion-xml, healing gives +50 points [46, 54]."],
+    );
+    let none = |cell: CellRef| in_trials(cell, 3);
+    assert_answer(
+        &one_in,
+        &rows(&one_in, none, |_| 1000),
+        &["Alone in fusion-xml, no guardrail gives a clear gain; the largest is that of strict, 0 [-5, 5]."],
+    );
+    let full = plan(80, vec![model("m")], sweep("full"));
+    // Only sets with healing recover; together with strict a little more.
+    let both = |cell: CellRef| {
+        let bits = full.conditions[cell.condition].guardrails();
+        in_trials(cell, 3 + 4 * u32::from(bits.healing) + u32::from(bits.healing && bits.strict))
+    };
+    assert_answer(
+        &full,
+        &rows(&full, both, |_| 1000),
+        &["Alone in fusion-xml, healing gives +40 points [37, 43]; added last, +50 [46, 54]."],
+    );
+}
+
+#[test]
+fn several_agents() {
+    let plan = plan(80, vec![model("a"), model("b"), model("c"), reader("typical")], two());
+    let of = |gains: [i32; 3]| {
+        move |cell: CellRef| {
+            let gain = gains.get(cell.agent).copied().unwrap_or(5) * (cell.condition as i32);
+            in_trials(cell, (5 + gain) as u32)
+        }
+    };
+    let answer = assert_answer(
+        &plan,
+        &rows(&plan, of([3, 0, 0]), |_| 1000),
+        &["fusion-xml is better than zod-json for 1 of 3 agents (a +30 [27, 33]); no clear difference for b and c."],
+    );
+    assert_eq!(answer.best_condition("a · natural"), Some("all fusion-xml"));
+    assert_eq!(answer.best_condition("b · natural"), None);
+    assert_answer(
+        &plan,
+        &rows(&plan, of([3, 2, 1]), |_| 1000),
+        &["fusion-xml is better than zod-json for all 3 agents (a +30 [27, 33], b +20 [17, 23] and c +10 [8, 12])."],
+    );
+    assert_answer(
+        &plan,
+        &rows(&plan, of([3, -2, 0]), |_| 1000),
+        &[
+            "Depends on the agent: fusion-xml is better than zod-json for a +30 [27, 33], worse for b -20 [-23, -17]; no clear difference for c.",
+        ],
+    );
+    assert_answer(
+        &plan,
+        &rows(&plan, of([-3, 0, 0]), |_| 1000),
+        &["zod-json is better than fusion-xml for 1 of 3 agents (a +30 [27, 33]); no clear difference for b and c."],
+    );
+    assert_answer(
+        &plan,
+        &rows(&plan, of([0, 0, 0]), |_| 1000),
+        &["fusion-xml and zod-json are equal within 5 points for all 3 agents."],
+    );
+}
+
+#[test]
+fn profiles_speak_as_simulated_readers_and_only_without_a_model() {
+    let readers = plan(20, vec![reader("blind"), reader("typical")], two());
+    let better = |cell: CellRef| in_trials(cell, if cell.agent == 1 && cell.condition == 1 { 9 } else { 3 });
+    assert_answer(
+        &readers,
+        &rows(&readers, better, |_| 1000),
+        &[
+            "Simulated readers: fusion-xml is better than zod-json for 1 of 2 agents (typical +60 [53, 67]); no clear difference for blind, on these 20 scenarios.",
+        ],
+    );
+}
+
+#[test]
+fn claims() {
+    let mut plan = plan(
+        2,
+        vec![model("m")],
+        vec![
+            Condition::new(Guardrails::NONE, ErrorFormat::Bare),
+            Condition::new(Guardrails::ALL, ErrorFormat::FusionXml),
+        ],
+    );
+    let claim = |without: Span, with: Span| Claim {
+        measure: Measure::Calls,
+        says: "Fewer calls.".to_owned(),
+        without: Some(without),
+        with: Some(with),
+    };
+    let near = Span { from: 2.0, to: 3.0 };
+    let far = Span { from: 50.0, to: 60.0 };
+    let edge = Span { from: 2.5, to: 9.0 };
+    plan.scenarios[0].claims = vec![claim(near, near), claim(near, far)];
+    plan.scenarios[1].claims = vec![claim(edge, near)];
+    let mut records = rows(&plan, |_| Outcome::Success, |_| 1000);
+    for row in &mut records.episodes {
+        row.calls = 2 + row.episode as u32 % 2;
+    }
+    let mut calls = Vec::new();
+    for row in &records.episodes {
+        let template = records.calls[0].clone();
+        let call = |call| CallRecord { episode: row.episode, call, chain: None, chain_end: None, ..template.clone() };
+        calls.extend((1..=row.calls).map(call));
+    }
+    records.calls = calls;
+    let answer = assert_answer(&plan, &records, &["1 of 3 claims supported, 1 contradicted, 1 undecided."]);
+    assert_eq!(answer.findings.len(), 1, "a suite of claims asks nothing else");
+}
+
+#[test]
+fn servers() {
+    let plain = Condition::new(Guardrails::NONE, ErrorFormat::Bare);
+    let mut plan = plan(80, vec![model("m")], vec![plain, format_condition(ErrorFormat::FusionXml)]);
+    plan.environment.server = Some("git".to_owned());
+    let mut records = rows(&plan, |cell| in_trials(cell, if cell.condition == 1 { 8 } else { 5 }), |_| 1000);
+    let template = records.calls[0].clone();
+    records.calls = Vec::new();
+    for row in &mut records.episodes {
+        let cell = plan.cell(row.episode).unwrap();
+        let fixed = cell.condition == 1 || cell.scenario.is_multiple_of(4);
+        let tool = if cell.scenario.is_multiple_of(2) { "log" } else { "diff" };
+        (row.calls, row.counts.chains, row.counts.errors_fixed) = (2, 1, u32::from(fixed));
+        let call = |call, is_error| CallRecord {
+            episode: row.episode,
+            call,
+            is_error,
+            tool: tool.into(),
+            chain: Some(1),
+            chain_end: (!is_error && fixed).then_some(ChainEnd::Fixed),
+            ..template.clone()
+        };
+        records.calls.extend([call(1, true), call(2, !fixed)]);
+    }
+    assert_answer(
+        &plan,
+        &records,
+        &[
+            "git's texts let m fix 25% of errors; guarded, 100%. Worst: diff (0 of 400).",
+            "m: Use all guardrails: +30 points [27, 33] over no guardrails (50% → 80%), as many tokens.",
+        ],
+    );
+    for row in &mut records.episodes {
+        (row.counts.chains, row.counts.errors_fixed) = (0, 0);
+    }
+    records.calls.iter_mut().for_each(|call| (call.chain, call.chain_end) = (None, None));
+    let answer = report(&plan, &records).unwrap();
+    assert_eq!(sentences(&answer)[0], "git: m met no error.");
+}
+
+#[test]
+fn the_answer_is_last_and_in_every_output() {
+    let plan = plan(20, vec![reader("blind"), reader("typical"), reader("perfect")], four());
+    let success = |cell: CellRef| in_trials(cell, if cell.agent == 0 { 2 } else { [4, 8, 4, 3][cell.condition] });
+    let report = report(&plan, &rows(&plan, success, |_| 1000)).unwrap();
+    for (lines, width) in [(Some(24), 100), (Some(24), 60), (None, 100)] {
+        let options = TerminalOptions { width, color: false, detail: Detail::Summary, lines };
+        let text = terminal(&report, options);
+        assert!(text.trim_end().ends_with("on these 20 scenarios."), "{text}");
+        assert!(lines.is_none_or(|most| text.lines().count() <= most), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
+    }
+    let json = healbench_render::json(&report).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["answer"]["findings"][1]["choice"]["name"], "fusion-xml");
+    assert_eq!(json["answer"]["findings"][1]["is_best"], true);
+}
