@@ -8,7 +8,7 @@ pub use junit::junit;
 pub use markdown::markdown;
 pub use terminal::terminal;
 
-use healbench_text::plain_text;
+use healbench_text::{plain_text, pluralize};
 
 use crate::findings::FINDINGS;
 use crate::report::{AuditReport, Base, BaseState, Finding, Template, ToolAudit};
@@ -26,10 +26,6 @@ fn score(score: Option<f64>) -> String {
 
 fn share(share: Option<f64>) -> String {
     share.map_or(UNKNOWN.to_owned(), |share| format!("{:.0}%", share * 100.0))
-}
-
-fn plural(count: usize, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
 /// Returns text of a server in one line, shortened.
@@ -55,9 +51,9 @@ fn headline(report: &AuditReport) -> String {
     match report.score {
         Some(score) => format!(
             "Score {score:.1} of 100: {}, {}, {} of mistakes",
-            plural(behind.tools, "tool"),
-            plural(behind.probes, "scored call"),
-            plural(behind.kinds, "kind")
+            pluralize(behind.tools as u64, "tool"),
+            pluralize(behind.probes as u64, "scored call"),
+            pluralize(behind.kinds as u64, "kind")
         ),
         None => "Score: none, since no call could be scored".to_owned(),
     }
@@ -82,7 +78,7 @@ fn answer(report: &AuditReport) -> Option<String> {
 /// Returns a sentence about the tools that were audited and those that were not.
 fn coverage(report: &AuditReport) -> String {
     let counts = &report.counts;
-    let mut parts = vec![format!("{} of {} audited", counts.audited, plural(counts.tools, "tool"))];
+    let mut parts = vec![format!("{} of {} audited", counts.audited, pluralize(counts.tools as u64, "tool"))];
     for (count, why) in [
         (counts.not_read_only, "not known to be read-only"),
         (counts.not_asked_for, "not asked for"),
@@ -149,7 +145,7 @@ fn worst(report: &AuditReport) -> Option<(String, &[Template])> {
     let lacking =
         report.templates.iter().take_while(|template| template.score.is_some_and(|score| score < 100.0)).count();
     let shown = report.templates.get(..lacking.clamp(1, WORST))?;
-    let texts = plural(all, "text");
+    let texts = pluralize(all as u64, "text");
     let sentence = match lacking {
         0 => format!("None of {texts} of refusals lacks anything. The first"),
         1 => format!("1 of {texts} of refusals lacks something"),
@@ -161,7 +157,7 @@ fn worst(report: &AuditReport) -> Option<(String, &[Template])> {
 
 /// Returns what a template is: its score, its number of calls, its maker, and what it lacks.
 fn template_line(template: &Template) -> String {
-    let mut out = format!("{}, {}", score(template.score), plural(template.probes, "call"));
+    let mut out = format!("{}, {}", score(template.score), pluralize(template.probes as u64, "call"));
     out.push_str(&match &template.sdk {
         Some(sdk) => format!(", a text of the {sdk}"),
         None => ", the server's own text".to_owned(),

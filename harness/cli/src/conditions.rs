@@ -11,7 +11,7 @@ use healbench_core::{
     Guardrails, axis, fingerprint,
 };
 use healbench_files::{ConfigError, Document, Table, Value, hint};
-use healbench_render::plain_text;
+use healbench_text::plain_text;
 
 use crate::args::ConditionArgs;
 use crate::axis_values::{parse_formats, parse_single_format, read_template, reject_duplicates};

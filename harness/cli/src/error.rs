@@ -18,11 +18,10 @@ use healbench_mcp::McpError;
 use healbench_proxy::ProxyError;
 use healbench_reader::ProfileError;
 use healbench_render::html::ChartError;
-use healbench_render::shell_quote;
 use healbench_runner::{RunError, ScenarioSetupError};
 use healbench_scenarios::LoadError;
 use healbench_store::{JournalError, MergeError, RoundsError, RunDirError};
-use healbench_text::nearest_name;
+use healbench_text::{nearest_name, shell_quote};
 
 /// The program's exit codes; documented in the manual page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

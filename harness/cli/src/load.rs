@@ -11,12 +11,12 @@ use healbench_core::{
     PlannedEnvironment, RecordedTurns, RequestLog, Script, Seed, Undeclared,
 };
 use healbench_reader::{Profile, ProfileError, ScriptedAgent, shipped_profile, shipped_profiles};
-use healbench_render::{count, plain_text, pluralize};
 use healbench_runner::{Axes, build_plan};
 use healbench_scenarios::{
     LoadError, Scenario, Source, Syntax, ToolList, load_stored, load_suite, load_tools, render_diagnostics,
 };
 use healbench_store::{MAX_CELLS, RunDir};
+use healbench_text::{count, plain_text, pluralize};
 
 use crate::args::AxisArgs;
 use crate::axis_values::{parse_formats, parse_guardrails, reject_duplicates};

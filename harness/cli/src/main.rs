@@ -30,8 +30,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args as _, CommandFactory as _, FromArgMatches as _};
-use healbench_render::shell_quote;
-use healbench_text::secrets;
+use healbench_text::{secrets, shell_quote};
 
 use crate::args::{Arguments, AxisArgs, Command, PlanArgs, RunArgs};
 use crate::error::{CliError, ExitStatus};

@@ -14,9 +14,9 @@ use healbench_agents::llm::{
 use healbench_core::{AgentKind, AgentSpec, EnvironmentKind, Opening, Shards, fingerprint};
 use healbench_files::hint;
 use healbench_mcp::Supervisor;
-use healbench_render::plain_text;
 use healbench_runner::{Budget, WorkerPool};
 use healbench_store::{CassetteMode, PriceSource};
+use healbench_text::plain_text;
 
 use crate::args::AxisArgs;
 use crate::clock::timestamp;

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use healbench_core::{Episodes, Plan, Shards};
 use healbench_frames::FrameWriter;
-use healbench_render::{count, duration};
+use healbench_render::duration;
 use healbench_runner::{Job, RunEvent, WorkerPool, execute};
 use healbench_store::{RunDir, RunManifest};
+use healbench_text::count;
 
 use crate::args::{ShardCount, TimeLimit};
 use crate::commands::run::new_manifest;

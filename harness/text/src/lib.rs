@@ -1,17 +1,24 @@
-//! Texts: escapes of what is shown, the masking of secrets, the comparison of names, and counts of tokens.
-
-#![warn(missing_docs)]
+//! Texts: escapes of what is shown, numbers, columns on a terminal, the masking of secrets, the comparison of names, and counts of tokens.
 
 mod display;
+mod layout;
+mod number;
 mod printable;
 mod secrets;
+mod shell;
 mod similar;
 mod tokens;
 
 pub use display::{escape_markdown, is_unsafe, plain_text, xml_text};
+pub use layout::{Paint, StyledSpan, Table, TableCell, TableLine, wrap};
+pub use number::{
+    UNKNOWN, amount, bound_digits, count, money, p_value, percent, percent_digits, pluralize, points, signed_amount,
+    signed_digits,
+};
 pub use printable::is_unprintable;
 pub use secrets::{
     Secrets, TimeLimitExceeded, keep_secret, keep_variable, looks_like_secret, names_secret, secrets, secrets_in_url,
 };
+pub use shell::shell_quote;
 pub use similar::{compared_part, nearest_name};
 pub use tokens::{TOKENIZER, TokenCounter, count_tokens, is_estimated};

@@ -3,10 +3,9 @@
 use healbench_core::ErrorFormat;
 
 use super::labels::{Detail, Estimate, INDENT, TerminalOptions, align_estimates, paint_if_clear, plain_cell};
-use super::layout::{Paint, StyledSpan, Table, TableLine};
 use super::number::{UNKNOWN, amount_interval, count, percent, points, points_interval, signed_amount};
-use super::plain_text;
 use healbench_analysis::{Ablation, Difference, Effect, Report};
+use healbench_text::{Paint, StyledSpan, Table, TableLine, plain_text};
 
 /// Returns the table of these effects with an empty line before it; empty without effects.
 pub(super) fn lines(report: &Report, shown: &[Ablation], options: TerminalOptions) -> Vec<String> {

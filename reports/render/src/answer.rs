@@ -3,11 +3,11 @@
 use super::number::{
     count, p_value, percent, percent_interval, pluralize, points, points_interval, rate_amount, rate_percent,
 };
-use super::plain_text;
 use healbench_analysis::{
     AgentGain, Agents, Alone, Alternative, Answer, Choice, Claims, ConditionResult, ContentAndForm, EQUIVALENCE,
     Finding, Gain, Pair, Rate, Server, Single, SwitchEffect, Verdict, Who, WithoutEach,
 };
+use healbench_text::plain_text;
 
 /// The largest number of names listed in a sentence.
 const MAX_NAMES: usize = 3;

@@ -3,10 +3,9 @@
 use healbench_core::{Measure, Span};
 
 use super::labels::{INDENT, align_estimates, condition_label, plain_cell};
-use super::layout::{Paint, StyledSpan, Table, TableCell, TableLine, wrap};
 use super::number::{UNKNOWN, amount, rate_percent};
-use super::plain_text;
 use healbench_analysis::{ClaimReport, ClaimRow, ClaimVerdict};
+use healbench_text::{Paint, StyledSpan, Table, TableCell, TableLine, plain_text, wrap};
 
 /// Returns the table in lines of at most `width` columns.
 pub(super) fn lines(claims: &[ClaimReport], width: usize, color: bool) -> Vec<String> {

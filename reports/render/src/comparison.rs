@@ -6,16 +6,15 @@ use std::collections::BTreeMap;
 use healbench_core::AgentKind;
 
 use super::labels::{Estimate, INDENT, READERS_NOTE, align_estimates, condition_label, paint_if_clear, plain_cell};
-use super::layout::{Paint, StyledSpan, Table, TableCell, TableLine, wrap};
 use super::number::{
     UNKNOWN, amount, amount_interval, count, money, percent, percent_digits, pluralize, points, points_interval,
     signed_amount,
 };
-use super::plain_text;
 use super::shell::show_flip_commands;
 use healbench_analysis::{
     Better, CellComparison, Change, Comparison, Conclusion, Flip, Metric, MetricDifference, PairingFailure, Unpaired,
 };
+use healbench_text::{Paint, StyledSpan, Table, TableCell, TableLine, plain_text, wrap};
 
 /// Options of the terminal output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,13 +1,12 @@
 //! Comparisons for a pull request.
 
-use healbench_text::escape_markdown;
+use healbench_text::{Paint, escape_markdown};
 
 use super::comparison::{
     conclusion, flips_by_scenario, format_difference, format_interval, lost_and_gained, notes, pairing_failures,
     this_suite,
 };
 use super::labels::condition_label;
-use super::layout::Paint;
 use super::markdown::{interactions, matrix as matrix_table};
 use super::matrix::{conclusion as matrix_conclusion, notes as matrix_notes};
 use super::number::{UNKNOWN, count, pluralize};

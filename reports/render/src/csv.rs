@@ -2,9 +2,9 @@
 
 use csv::Writer;
 
-use super::plain_text;
 use healbench_analysis::statistics::Interval;
 use healbench_analysis::{AgentReport, Difference, Rate, Report, ReportRow, Unit, known_count};
+use healbench_text::plain_text;
 
 /// Formats the rows of a report with all their numbers or, if `by_scenario`, one line per scenario.
 ///

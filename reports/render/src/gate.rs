@@ -12,9 +12,9 @@ pub use terminal::{GateOptions, changes, terminal};
 
 use super::labels::format_suffix;
 use super::number::{amount, money, percent, points};
-use super::plain_text;
 use healbench_analysis::Metric;
 use healbench_analysis::gate::{GateReport, GateRow, Method, ScenarioChange, Subject, Tier, Verdict};
+use healbench_text::{count, plain_text};
 
 /// Sorts rows by severity: rows that do not pass first, critical before advisory, then by verdict, with missing rows
 /// about the whole run before failures. The sort is stable.
@@ -64,7 +64,7 @@ fn verdict_counts(report: &GateReport) -> String {
     let verdicts = [Verdict::Fail, Verdict::Missing, Verdict::Inconclusive, Verdict::Pass];
     let counts = verdicts.into_iter().filter_map(|verdict| {
         let count = report.counts.get(verdict.name())?;
-        Some(format!("{} {}", super::count(*count), verdict.name().to_lowercase()))
+        Some(format!("{} {}", healbench_text::count(*count), verdict.name().to_lowercase()))
     });
     counts.collect::<Vec<_>>().join(", ")
 }
@@ -118,7 +118,7 @@ fn difference(row: &GateRow) -> String {
 fn format_change(row: &GateRow, change: &ScenarioChange) -> String {
     let number = |number: f64| match row.metric.parse() {
         Ok(Metric::CostUsd) => money(number),
-        _ if number.fract() == 0.0 && number >= 0.0 => super::count(number as u64),
+        _ if number.fract() == 0.0 && number >= 0.0 => count(number as u64),
         _ => number.to_string(),
     };
     match (change.base, change.candidate) {
@@ -141,7 +141,7 @@ fn example_command(report: &GateReport, row: &GateRow) -> Option<String> {
 /// not a cell.
 fn show_command(report: &GateReport, row: &GateRow, change: &ScenarioChange) -> Option<String> {
     let Subject::Cell { agent, guardrails, format, condition } = &row.subject else { return None };
-    let word = super::shell_quote;
+    let word = healbench_text::shell_quote;
     let condition = match condition {
         Some(condition) => format!("--condition {}", word(condition)),
         None => format!("--guardrails {guardrails} --format {}", word(format)),

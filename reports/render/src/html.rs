@@ -31,12 +31,12 @@ mod waiting;
 use maud::{Markup, html};
 
 use super::number::UNKNOWN;
-use super::plain_text;
 pub use charts::ChartError;
 pub use comparison::{ComparisonPage, comparison, matrix as matrix_page};
 pub use episode::{EpisodeNeighbors, EpisodePage, MAX_VERSUS, episode};
 pub use episodes::{EpisodesPage, episodes, filter_query};
 pub use error::error_page;
+use healbench_text::plain_text;
 pub use history::{HistoryRun, SuiteHistory, history};
 pub use page::{Page, content_security_policy, page};
 pub use progress::{ProgressUpdate, progress_page};

@@ -7,8 +7,8 @@ use healbench_store::RunManifest;
 use serde_json::{Map, Value, json};
 
 use super::labels::condition_label;
-use super::shell_quote;
 use healbench_analysis::{AgentReport, CallStep, Report, ReportRow, RowMetric, Transcript, TranscriptStep};
+use healbench_text::shell_quote;
 
 /// The version of the format.
 const VERSION: u32 = 2;

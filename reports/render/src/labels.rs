@@ -5,10 +5,9 @@ use std::borrow::Cow;
 use healbench_core::{Condition, ErrorFormat, Guardrails};
 use unicode_width::UnicodeWidthStr as _;
 
-use super::layout::{Paint, StyledSpan, TableCell};
-use super::plain_text;
 use healbench_analysis::statistics::Interval;
 use healbench_analysis::{Report, ReportRow, Verdict, verdict};
+use healbench_text::{Paint, StyledSpan, TableCell, plain_text};
 
 /// The note on rows of simulated readers.
 pub(super) const READERS_NOTE: &str =

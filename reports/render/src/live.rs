@@ -3,9 +3,10 @@
 use healbench_core::Plan;
 use unicode_width::UnicodeWidthStr as _;
 
+use super::labels;
 use super::number::{UNKNOWN, count, money, rate_amount, rate_decimal};
-use super::{labels, plain_text};
 use healbench_analysis::LiveCell;
+use healbench_text::plain_text;
 
 /// The largest width of the name column; a longer name only misaligns its own line.
 const MAX_NAME_WIDTH: usize = 40;

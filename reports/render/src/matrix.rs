@@ -4,12 +4,11 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::comparison::estimate;
 use super::labels::{Estimate, INDENT, READERS_NOTE, align_estimates, plain_cell};
-use super::layout::{Paint, StyledSpan, Table, TableCell, TableLine, wrap};
 use super::number::{
     UNKNOWN, count, p_value, percent, percent_digits, pluralize, points, points_interval, rate_percent,
 };
-use super::plain_text;
 use healbench_analysis::{Interaction, Matrix, MatrixCell, MatrixColumn, Metric, MetricDifference};
+use healbench_text::{Paint, StyledSpan, Table, TableCell, TableLine, plain_text, wrap};
 
 /// Differences with a smaller p-value are marked.
 pub(super) const ALPHA: f64 = 0.05;

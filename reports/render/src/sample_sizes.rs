@@ -1,11 +1,10 @@
 //! Sample sizes as text for a terminal.
 
 use super::labels::{INDENT, plain_cell};
-use super::layout::{Paint, StyledSpan, Table, TableCell, TableLine, wrap};
 use super::number::{count, percent, pluralize};
-use super::plain_text;
 use healbench_analysis::gate::Margin;
 use healbench_analysis::{NeededSize, SampleSizes, SizeColumn, SizeQuestion, SizedDecision};
+use healbench_text::{Paint, StyledSpan, Table, TableCell, TableLine, plain_text, wrap};
 
 /// Formats sample sizes for a terminal, ending with a line break.
 pub fn sample_sizes(sizes: &SampleSizes, width: usize, color: bool) -> String {

@@ -1,17 +1,7 @@
 //! Shell commands for the user to copy.
 
-use super::plain_text;
 use healbench_analysis::Flip;
-
-/// Quotes a word for a POSIX shell.
-pub fn shell_quote(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
+use healbench_text::{plain_text, shell_quote};
 
 /// Returns the command that shows the transcript of an episode, escaped for display.
 pub(super) fn show_command(run: &str, episode: u64) -> String {

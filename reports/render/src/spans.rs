@@ -2,9 +2,8 @@
 
 use unicode_width::UnicodeWidthChar as _;
 
-use super::layout::{Paint, StyledSpan};
 use super::number::pluralize;
-use super::plain_text;
+use healbench_text::{Paint, StyledSpan, plain_text};
 
 /// Returns an upper bound of the columns that a text takes.
 fn text_columns(text: &str) -> usize {

@@ -10,16 +10,15 @@ use super::labels::{
     Detail, Estimate, INDENT, READERS_NOTE, TerminalOptions, align_estimates, condition_label, format_name,
     paint_if_clear, plain_cell,
 };
-use super::layout::{Paint, StyledSpan, Table, TableCell, TableLine, wrap};
 use super::number::{
     UNKNOWN, amount_interval, count, metric_value, money, percent, percent_digits, percent_interval, pluralize, points,
     points_interval, rate_amount, rate_percent, seconds, signed_amount,
 };
-use super::plain_text;
 use super::warnings::incomplete_warnings;
 use healbench_analysis::{
     AgentReport, Difference, EqualRows, Group, Report, ReportRow, RowMetric, RowMetricEntry, SelectedAgent, Selection,
 };
+use healbench_text::{Paint, StyledSpan, Table, TableCell, TableLine, plain_text, wrap};
 
 const SEPARATOR: &str = " · ";
 

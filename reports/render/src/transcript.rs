@@ -2,10 +2,9 @@
 
 use healbench_core::{CallRecord, ChainEnd, ErrorClass, Outcome};
 
-use super::layout::{Paint, StyledSpan, wrap};
 use super::spans;
-use super::{plain_text, pluralize};
 use healbench_analysis::{ArgumentChange, CallStep, SpanChange, Transcript, TranscriptStep};
+use healbench_text::{Paint, StyledSpan, plain_text, pluralize, wrap};
 
 /// Options of the terminal output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
-use healbench_text::{escape_markdown, plain_text};
+use healbench_text::{escape_markdown, plain_text, pluralize};
 
 use super::{
-    answer, by_finding, coverage, headline, kind_rows, line, plural, sentence, template_line, title, tool_rows, worst,
+    answer, by_finding, coverage, headline, kind_rows, line, sentence, template_line, title, tool_rows, worst,
 };
 use crate::baseline::Change;
 use crate::report::{AuditReport, Template};
@@ -85,7 +85,7 @@ fn template_lines(number: usize, template: &Template) -> Vec<String> {
     lines.push(format!(
         "   <details><summary>{} tokens; the same failure in {}</summary>",
         template.tokens,
-        plural(template.formats.len(), "format")
+        pluralize(template.formats.len() as u64, "format")
     ));
     for format in &template.formats {
         lines.push(String::new());

@@ -1,8 +1,8 @@
-use healbench_text::plain_text;
+use healbench_text::{plain_text, pluralize};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{
-    answer, by_finding, coverage, headline, kind_rows, line, plural, sentence, template_line, title, tool_rows, worst,
+    answer, by_finding, coverage, headline, kind_rows, line, sentence, template_line, title, tool_rows, worst,
 };
 use crate::baseline::Change;
 use crate::report::{AuditReport, Template};
@@ -40,12 +40,12 @@ pub fn terminal(report: &AuditReport, changes: Option<&[Change]>) -> String {
         if found.len() > TOOLS {
             tools.push(format!("{} more", found.len() - TOOLS));
         }
-        let calls = found.iter().map(|finding| finding.count).sum();
+        let calls: usize = found.iter().map(|finding| finding.count).sum();
         lines.push(format!("  {:<8} {id}: {}", found[0].severity.name(), sentence(id)));
         lines.push(format!(
             "           {}, {}: {}",
-            plural(found.len(), "tool"),
-            plural(calls, "call"),
+            pluralize(found.len() as u64, "tool"),
+            pluralize(calls as u64, "call"),
             tools.join(", ")
         ));
         lines.push(format!("           {}", line(&found[0].example)));

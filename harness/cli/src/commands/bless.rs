@@ -5,7 +5,7 @@ use std::io;
 use healbench_analysis::Baseline;
 use healbench_analysis::gate::{GateError, MayDiffer, NamedBaseline, Policy, gate};
 use healbench_render::gate::{GateOptions, changes as changed_rows};
-use healbench_render::{plain_text, pluralize, shell_quote};
+use healbench_text::{plain_text, pluralize, shell_quote};
 
 use super::gate::{open_complete, read_policy};
 use crate::args::BlessArgs;

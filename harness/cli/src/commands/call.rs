@@ -11,10 +11,9 @@ use healbench_engine::contract::ContractAwareness;
 use healbench_engine::definition::{Tool, WorldDef};
 use healbench_engine::{ClientProfile, CompileError, Engine, GuardedReply, World, WorldBase};
 use healbench_mcp::{Line, MAX_LINE, call_outcome, read_line};
-use healbench_render::{plain_text, pluralize};
 use healbench_runner::{ClientReply, reply_through_client, simulator_engine};
 use healbench_scenarios::Scenario;
-use healbench_text::{TokenCounter, is_estimated};
+use healbench_text::{TokenCounter, is_estimated, plain_text, pluralize};
 use serde::Serialize;
 use serde_json::{Map, Value};
 

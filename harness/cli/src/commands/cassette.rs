@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use healbench_agents::llm::cassette::{Cassette, Entry, Key};
 use healbench_core::EnvironmentKind;
-use healbench_render::{count, plain_text, pluralize, shell_quote};
 use healbench_runner::{Job, execute, server_environments};
 use healbench_store::{CassetteMode, RunDir, RunStatus};
+use healbench_text::{count, plain_text, pluralize, shell_quote};
 
 use super::run::all_scored;
 use crate::args::{CassetteArgs, CassetteCommand};

@@ -4,9 +4,10 @@ use std::path::Path;
 use healbench_analysis::{Axis, Change, Side, compare as compare_runs, matrix};
 use healbench_render::html::{self, ComparisonPage};
 use healbench_render::{
-    ComparisonOptions, comparison, comparison_markdown, json, matrix as render_matrix, matrix_markdown, shell_quote,
+    ComparisonOptions, comparison, comparison_markdown, json, matrix as render_matrix, matrix_markdown,
 };
 use healbench_store::{RunDir, RunManifest, RunStatus};
+use healbench_text::shell_quote;
 
 use super::report::write_page;
 use super::scenario_changes::scenario_changes;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use healbench_core::Undeclared;
 use healbench_engine::contract::{ContractChange, Lockfile, Severity, report_text};
 use healbench_engine::definition::Tool;
-use healbench_render::{plain_text, pluralize};
 use healbench_scenarios::Scenario;
+use healbench_text::{plain_text, pluralize};
 use serde_json::Value;
 
 use crate::args::{ContractArgs, ContractCommand, ContractSources};

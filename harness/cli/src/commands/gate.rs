@@ -9,8 +9,9 @@ use healbench_analysis::gate::{
     scenario_locations,
 };
 use healbench_render::gate::{GateOptions, github, junit, markdown, terminal as render_terminal};
-use healbench_render::{json, plain_text};
+use healbench_render::json;
 use healbench_store::{PairedRun, RunDir, RunDirError, RunManifest};
+use healbench_text::plain_text;
 
 use super::outputs;
 use crate::args::{GateArgs, GateRenderer};

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use healbench_analysis::{Report, Scope, summarize};
 use healbench_core::{CellRef, Plan};
 use healbench_frames::{Rows, rows_of_episodes};
-use healbench_render::{inspect_log, inspect_sample, pluralize, shell_quote};
+use healbench_render::{inspect_log, inspect_sample};
 use healbench_store::{RunDir, RunManifest};
+use healbench_text::{pluralize, shell_quote};
 
 use super::transcript::each_transcript;
 use crate::error::{CliError, ExitStatus};

@@ -8,12 +8,13 @@ use healbench_agents::llm::cassette::merge_cassettes;
 use healbench_core::{Episodes, format_numbers};
 use healbench_frames::FrameWriter;
 use healbench_mcp::Supervisor;
-use healbench_render::{Detail, pluralize, shell_quote};
+use healbench_render::Detail;
 use healbench_scenarios::Source;
 use healbench_store::{
     CassetteMode, RecordedTurnsReader, RecordedTurnsWriter, RunDir, RunDirError, RunManifest, RunStatus, ShardState,
     StoredScenario, merge_manifests, survey,
 };
+use healbench_text::{pluralize, shell_quote};
 
 use super::hook::on_complete;
 use super::report;

@@ -3,9 +3,8 @@ use std::path::Path;
 
 use healbench_engine::{valid_example, validate};
 use healbench_mcp::{Limits, McpSession, Supervisor};
-use healbench_render::{plain_text, pluralize, shell_quote};
 use healbench_scenarios::{Syntax, load_stored};
-use healbench_text::secrets_in_url;
+use healbench_text::{plain_text, pluralize, secrets_in_url, shell_quote};
 use serde_json::{Value, json};
 
 use crate::args::{NewArgs, ServerArgs};

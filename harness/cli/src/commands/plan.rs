@@ -3,8 +3,9 @@ use std::fmt::Write as _;
 
 use healbench_analysis::{Side, SizeAssumptions, measure_variation, sample_sizes};
 use healbench_core::{AgentSpec, Plan};
-use healbench_render::{count, json, money, plain_text, pluralize, sample_sizes as render_sizes};
+use healbench_render::{json, sample_sizes as render_sizes};
 use healbench_store::RunDir;
+use healbench_text::{count, money, plain_text, pluralize};
 
 use crate::args::{PlanArgs, ShardArgs, SizeArgs};
 use crate::error::{CliError, ExitStatus};
@@ -31,7 +32,7 @@ pub(crate) fn plan(args: &PlanArgs, terminal: &Terminal) -> Result<ExitStatus, C
     // Writing to a `String` cannot fail.
     let _ = writeln!(out, "scenarios  {}", plan.scenarios.len());
     for scenario in &plan.scenarios {
-        let _ = writeln!(out, "  {}", healbench_render::plain_text(&scenario.id));
+        let _ = writeln!(out, "  {}", healbench_text::plain_text(&scenario.id));
     }
     let _ = writeln!(out, "agents     {}", list(plan.agents.iter().map(agent_label).collect()));
     let conditions = plan.conditions.iter().map(|condition| plain_text(&condition.title()).into_owned());

@@ -4,8 +4,9 @@ use std::path::Path;
 use healbench_analysis::{Report, Scope, summarize};
 use healbench_render as render;
 use healbench_render::html::{self, RunPage, Transcripts};
-use healbench_render::{Detail, TerminalOptions, shell_quote};
+use healbench_render::{Detail, TerminalOptions};
 use healbench_store::{RunDir, RunManifest, RunStatus};
+use healbench_text::shell_quote;
 
 use super::inspect::write_logs;
 use super::transcript::each_transcript;

@@ -9,13 +9,14 @@ use healbench_agents::llm::cassette::Key;
 use healbench_core::{AgentKind, EnvironmentKind, Usage};
 use healbench_frames::{ClosedFrames, FrameWriter, for_each_episode, read_responses, rows_of_episodes};
 use healbench_mcp::Supervisor;
-use healbench_render::{Detail, count, plain_text, pluralize, shell_quote};
+use healbench_render::Detail;
 use healbench_runner::{
     Checkpoints, Job, Limits, RunEnd, RunEvent, StopReason, StopRule, execute, server_environments,
 };
 use healbench_store::{
     ClosedRecordedTurns, EpisodeResult, RecordedTurnsWriter, RunDir, RunManifest, RunStatus, read_recorded_turns_of,
 };
+use healbench_text::{count, plain_text, pluralize, shell_quote};
 
 use super::hook::on_complete;
 use super::report;

@@ -12,9 +12,9 @@ use healbench_core::{EnvironmentError, EnvironmentKind, Plan, SERVER_NAME, Seed,
 use healbench_mcp::{
     Incoming, IncomingCall, Line, MAX_LINE, Supervisor, ToolServer, attach as relay, call_outcome, read_line,
 };
-use healbench_render::{plain_text, pluralize};
 use healbench_runner::{Axes, EnvironmentFactory, ScenarioContext, build_plan, server_environments};
 use healbench_scenarios::Scenario;
+use healbench_text::{plain_text, pluralize};
 
 use self::cases::Case;
 use super::call::load_single_scenario;

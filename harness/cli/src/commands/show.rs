@@ -1,8 +1,9 @@
 use healbench_core::{
     AxisError, AxisValues, CellRef, Condition, ConditionEntry, ErrorFormat, Guardrails, Opening, Plan,
 };
-use healbench_render::{TranscriptOptions, count, plain_text};
+use healbench_render::TranscriptOptions;
 use healbench_store::RunDir;
+use healbench_text::{count, plain_text};
 
 use super::transcript::{transcripts, transcripts_under};
 use crate::args::ShowArgs;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::CommandFactory as _;
-use healbench_render::{plain_text, shell_quote};
+use healbench_text::{plain_text, shell_quote};
 
 use super::shards::shard_name;
 use crate::args::{Arguments, Command, ShardCount, SlurmArgs};

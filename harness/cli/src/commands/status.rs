@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use healbench_core::{Shards, format_numbers};
-use healbench_render::{count, duration, json, plain_text};
+use healbench_render::{duration, json};
 use healbench_store::{ShardState, Survey, SurveyedShard, survey};
+use healbench_text::{count, plain_text};
 use serde::Serialize;
 
 use super::shards::{ACTIVE_S, FoundShard, find_shards, is_recent};

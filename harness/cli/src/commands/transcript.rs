@@ -10,9 +10,9 @@ use healbench_core::{
     RecordedTurn, RecordedTurns, ResponseRecord, Turn,
 };
 use healbench_frames::{MAX_RESPONSE_BYTES, read_responses, rows_of_episodes};
-use healbench_render::{plain_text, pluralize, shell_quote};
 use healbench_runner::{EpisodeEvent, Replayer};
 use healbench_store::{RunDir, read_recorded_turns_of};
+use healbench_text::{plain_text, pluralize, shell_quote};
 use serde_json::Value;
 
 use crate::error::{CliError, ErrorKind};

@@ -2,8 +2,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use healbench_core::Seed;
-use healbench_render::{plain_text, pluralize};
 use healbench_runner::{LeakAudit, LeakKind, LeakMatch, LeakPlace, audit_leaks};
+use healbench_text::{plain_text, pluralize};
 
 use crate::args::{LeakOutput, ValidateArgs};
 use crate::error::{CliError, ExitStatus};

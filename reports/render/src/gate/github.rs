@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
 use super::{by_severity, difference, format_change, means, show_command, subject, verdict, verdict_counts};
-use crate::plain_text;
 use healbench_analysis::gate::{GateReport, GateRow, Method, ScenarioChange, SourceLocation, Tier, Verdict};
+use healbench_text::plain_text;
 
 /// GitHub shows at most this many errors and this many warnings per step.
 const ANNOTATIONS: usize = 10;

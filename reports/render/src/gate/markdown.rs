@@ -1,9 +1,8 @@
 use super::{
     by_severity, difference, example_command, format_change, is_listed, means, subject, verdict, verdict_counts,
 };
-use crate::count;
 use healbench_analysis::gate::{GateReport, GateRow, Verdict};
-use healbench_text::escape_markdown;
+use healbench_text::{count, escape_markdown};
 
 /// The largest number of rows in the table.
 const ROWS: usize = 50;

@@ -2,9 +2,8 @@ use super::{
     by_severity, difference, example_command, format_change, is_listed, means, subject, verdict, verdict_counts,
 };
 use crate::labels::INDENT;
-use crate::layout::{Paint, StyledSpan, wrap};
-use crate::plain_text;
 use healbench_analysis::gate::{GateReport, GateRow, Verdict};
+use healbench_text::{Paint, StyledSpan, plain_text, wrap};
 
 /// Options of the terminal output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +63,7 @@ pub fn changes(report: &GateReport, options: GateOptions) -> String {
     }
     if !rows.is_empty() {
         let more = if rows.len() > ROWS { format!(", of which {ROWS} are above") } else { String::new() };
-        text.push_str(&format!("{}{more}\n", crate::pluralize(rows.len() as u64, "changed row")));
+        text.push_str(&format!("{}{more}\n", healbench_text::pluralize(rows.len() as u64, "changed row")));
     }
     text
 }

@@ -4,8 +4,8 @@ use maud::{Markup, html};
 
 use super::transcript::{outcome_badge, render_header, render_lines, render_step};
 use crate::labels::condition_label;
-use crate::pluralize;
 use healbench_analysis::{Transcript, TranscriptStep};
+use healbench_text::pluralize;
 
 /// The steps up to a call, and the call; without a call at the end of the episode.
 struct Unit<'a> {

@@ -11,11 +11,11 @@ use crate::comparison::{
     pairing_failures,
 };
 use crate::labels::condition_label;
-use crate::layout::Paint;
 use crate::matrix::{conclusion as matrix_conclusion, notes as matrix_notes};
 use crate::number::{UNKNOWN, count, p_value, pluralize};
 use crate::shell::show_flip_commands;
 use healbench_analysis::{Better, CellComparison, Comparison, Flip, Matrix, Metric, MetricDifference};
+use healbench_text::Paint;
 
 /// The content of a comparison page.
 #[derive(Debug)]

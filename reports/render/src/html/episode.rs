@@ -9,8 +9,8 @@ use super::page::{Page, page};
 use super::transcript::side_by_side;
 use super::{run_address, visible};
 use crate::labels::condition_label;
-use crate::plain_text;
 use healbench_analysis::{EpisodeFilter, Transcript};
+use healbench_text::plain_text;
 
 /// The content of an episode page.
 #[derive(Debug)]

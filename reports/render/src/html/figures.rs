@@ -10,9 +10,9 @@ use super::charts::{
 };
 use crate::labels::{Estimate, condition_label, is_reference, row_label};
 use crate::number::{count, percent, pluralize, rate_amount, rate_percent};
-use crate::plain_text;
 use healbench_analysis::statistics::Interval;
 use healbench_analysis::{AgentReport, CallsAt, LAST_CALL_NUMBER, Report, ReportRow, RowMetric, agents_by_information};
+use healbench_text::plain_text;
 
 /// The widths at which each chart is drawn; the style sheet shows the one that fits.
 const WIDTHS: [(u32, &str); 2] = [(720, "wide"), (340, "narrow")];

@@ -159,10 +159,9 @@ fn chart(
         }
     }
     let id = format!("history-{index}-{}", title.split(' ').next().unwrap_or_default());
-    let described =
-        suite.runs.iter().zip(values).map(|(run, value)| {
-            format!("{}: {}", crate::plain_text(&run.name), value.map_or(UNKNOWN.to_owned(), &format))
-        });
+    let described = suite.runs.iter().zip(values).map(|(run, value)| {
+        format!("{}: {}", healbench_text::plain_text(&run.name), value.map_or(UNKNOWN.to_owned(), &format))
+    });
     html! {
         svg.history role="group" viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } aria-labelledby={ (id) "-t" } aria-describedby={ (id) "-d" } {
             title id={ (id) "-t" } { (title) " of " (visible(&suite.suite)) " by run" }
@@ -174,7 +173,7 @@ fn chart(
                 @if let Some(value) = value {
                     @let (x, y) = place(at, *value);
                     @let text = format(*value);
-                    @let tip = format!("{}: {title} {text}", crate::plain_text(&run.name));
+                    @let tip = format!("{}: {title} {text}", healbench_text::plain_text(&run.name));
                     a.mark href=(run_address(&run.name)) aria-label=(tip) {
                         circle cx=(PreEscaped(format!("{x:.1}"))) cy=(PreEscaped(format!("{y:.1}"))) r="5" {}
                         @if suite.runs.len() <= MAX_LABELS {

@@ -14,9 +14,9 @@ use healbench_core::ErrorClass;
 use serde::Serialize;
 
 use super::transcript::{limit_text, truncate_arguments, truncate_plain};
-use crate::plain_text;
 use crate::transcript::{call_details, describe_changes};
 use healbench_analysis::{CallStep, SpanChange, Transcript, TranscriptStep};
+use healbench_text::plain_text;
 
 /// The transcripts of one scenario. Texts are indices into `texts`.
 #[derive(Debug, Default, Serialize)]
@@ -147,7 +147,7 @@ impl Chunk {
         let (m, text, bad) = match step {
             TranscriptStep::Call(step) => return self.call(step),
             TranscriptStep::Wait { seconds } => {
-                let text = crate::pluralize(u64::from(*seconds), "second");
+                let text = healbench_text::pluralize(u64::from(*seconds), "second");
                 return StepData::Message { m: "waits", t: self.text(text), bad: false };
             }
             TranscriptStep::Message(text) => ("says", text, false),

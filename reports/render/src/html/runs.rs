@@ -10,9 +10,8 @@ use maud::{Markup, html};
 use super::page::{Page, page};
 use super::{sort_header, sort_key, visible};
 use crate::number::{UNKNOWN, count, percent, pluralize};
-use crate::plain_text;
-use crate::shell::shell_quote;
 use healbench_analysis::suite_name;
+use healbench_text::{plain_text, shell_quote};
 
 /// An entry of the folder of runs.
 #[derive(Debug)]

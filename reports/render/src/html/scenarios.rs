@@ -13,9 +13,9 @@ use super::transcript::{EncodedChunk, MAX_PAGE_BYTES, MAX_ROWS};
 use super::{run_address, sort_key, visible};
 use crate::labels::row_label;
 use crate::number::{count, pluralize, rate_amount, rate_decimal, rate_percent};
-use crate::plain_text;
-use crate::shell::{shell_quote, show_command};
+use crate::shell::show_command;
 use healbench_analysis::{AgentReport, Example, Report, ScenarioRate};
+use healbench_text::{plain_text, shell_quote};
 
 /// The largest size of a row without its transcripts in bytes.
 const MAX_ROW_BYTES: usize = 1_200;

@@ -9,8 +9,8 @@ use super::moment::Moment;
 use super::payload::{Chunk, EpisodePlace, row_id};
 use crate::labels::condition_label;
 use crate::transcript::{LAST_LINES, MAX_COLUMNS, MAX_LINES, call_details, describe_changes};
-use crate::{plain_text, pluralize};
 use healbench_analysis::{CallStep, Report, SpanChange, Transcript, TranscriptStep};
+use healbench_text::{plain_text, pluralize};
 
 /// The largest number of rows, which limits the size of the file.
 pub(super) const MAX_ROWS: usize = 2_000;

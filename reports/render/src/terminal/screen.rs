@@ -4,9 +4,9 @@ use super::{agent_notes, answer_lines, exclusion_notes, fitting_summary, head, r
 use crate::ablation;
 use crate::answer::sentences;
 use crate::labels::{TerminalOptions, condition_label};
-use crate::layout::wrap;
 use crate::number::{count, percent, pluralize};
 use healbench_analysis::{Ablation, Report, Selection, agents_by_information, select};
+use healbench_text::wrap;
 
 /// The fewest lines of the answer, if it needs as many.
 const ANSWER_LINES: usize = 4;

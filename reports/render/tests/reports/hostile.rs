@@ -16,10 +16,10 @@ use healbench_render::html::{
     ScenarioChange, Transcripts, comparison, episode, episodes, error_page, run, runs,
 };
 use healbench_render::{
-    ComparisonOptions, Detail, TerminalOptions, comparison as compared_in_words, csv, json, markdown, matrix,
-    plain_text, terminal,
+    ComparisonOptions, Detail, TerminalOptions, comparison as compared_in_words, csv, json, markdown, matrix, terminal,
 };
 use healbench_store::RunManifest;
+use healbench_text::plain_text;
 use serde_json::{Value, json};
 
 use crate::ablation::sweep;

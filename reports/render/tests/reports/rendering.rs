@@ -4,7 +4,8 @@ use healbench_analysis::statistics::Interval;
 use healbench_analysis::{Difference, Report, Scope, summarize};
 use healbench_core::{Claim, EpisodeRecord, ErrorFormat, Measure, Plan, Span};
 use healbench_frames::Rows;
-use healbench_render::{Detail, TerminalOptions, json, plain_text, terminal};
+use healbench_render::{Detail, TerminalOptions, json, terminal};
+use healbench_text::plain_text;
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::ablation::sweep;

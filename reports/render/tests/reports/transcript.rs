@@ -192,7 +192,7 @@ proptest! {
             prop_assert!(line.width() <= width, "{line:?}");
         }
         let visible = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
-        let plain: String = text.lines().map(|line| healbench_render::plain_text(line).into_owned()).collect();
+        let plain: String = text.lines().map(|line| healbench_text::plain_text(line).into_owned()).collect();
         prop_assert!(visible(&shown).contains(&visible(&plain)), "{shown}");
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use healbench_files::{MAX_WRITTEN_BYTES, hint, read_text_file};
 use healbench_mcp::{IncomingCall, RpcError};
-use healbench_render::plain_text;
+use healbench_text::plain_text;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 

@@ -7,8 +7,8 @@ use healbench_analysis::{Baseline, Rate, suite_name};
 use healbench_core::{Condition, Plan};
 use healbench_frames::{Rows, run_totals};
 use healbench_render::html::{self, HistoryRun, RunState, SuiteHistory};
-use healbench_render::plain_text;
 use healbench_store::{RunDir, RunDirError, RunManifest, RunStatus};
+use healbench_text::plain_text;
 
 use super::cache::KnownOutcomes;
 use super::folder::RunFolder;

@@ -4,7 +4,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 /// The style of a span of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Paint {
+pub enum Paint {
     Plain,
     Bold,
     Dim,
@@ -32,23 +32,23 @@ impl Paint {
 
 /// A text with its style.
 #[derive(Debug, Clone)]
-pub(super) struct StyledSpan {
-    pub(super) text: String,
-    pub(super) paint: Paint,
+pub struct StyledSpan {
+    pub text: String,
+    pub paint: Paint,
 }
 
 impl StyledSpan {
-    pub(super) fn new(text: impl Into<String>, paint: Paint) -> StyledSpan {
+    pub fn new(text: impl Into<String>, paint: Paint) -> StyledSpan {
         StyledSpan { text: text.into(), paint }
     }
 
     /// Pads the span with spaces on the left to this many columns.
-    pub(super) fn pad_left(self, columns: usize) -> StyledSpan {
+    pub fn pad_left(self, columns: usize) -> StyledSpan {
         let blanks = columns.saturating_sub(self.text.width());
         StyledSpan { text: format!("{}{}", " ".repeat(blanks), self.text), paint: self.paint }
     }
 
-    pub(super) fn painted(&self, color: bool) -> String {
+    pub fn painted(&self, color: bool) -> String {
         match self.paint.code() {
             Some(code) if color && !self.text.is_empty() => format!("\u{1b}[{code}m{}\u{1b}[0m", self.text),
             _ => self.text.clone(),
@@ -57,9 +57,9 @@ impl StyledSpan {
 }
 
 /// The content of one column in one row.
-pub(super) type TableCell = Vec<StyledSpan>;
+pub type TableCell = Vec<StyledSpan>;
 
-pub(super) enum TableLine {
+pub enum TableLine {
     /// A heading of the rows after it.
     Title(StyledSpan),
     /// A label and one cell per column.
@@ -72,16 +72,16 @@ pub(super) enum TableLine {
 }
 
 /// A table whose columns have headings of two lines.
-pub(super) struct Table {
-    pub(super) heads: Vec<[String; 2]>,
-    pub(super) lines: Vec<TableLine>,
+pub struct Table {
+    pub heads: Vec<[String; 2]>,
+    pub lines: Vec<TableLine>,
 }
 
 const GAP: usize = 2;
 
 impl Table {
     /// Returns the width of the table without its labels.
-    pub(super) fn body_width(&self) -> usize {
+    pub fn body_width(&self) -> usize {
         self.widths().into_iter().map(|width| width + GAP).sum()
     }
 
@@ -99,7 +99,7 @@ impl Table {
     }
 
     /// Returns the table in lines of at most `width` columns, unless the columns alone are wider.
-    pub(super) fn lines(&self, width: usize, color: bool) -> Vec<String> {
+    pub fn lines(&self, width: usize, color: bool) -> Vec<String> {
         let widths = self.widths();
         let room = width.saturating_sub(self.body_width());
         let labels = self.lines.iter().filter_map(|line| match line {
@@ -147,7 +147,7 @@ fn cell_width(cell: &TableCell) -> usize {
 }
 
 /// Wraps text into lines of at most `width` columns, broken between words; a longer word has its own line.
-pub(super) fn wrap(text: &str, separator: &str, width: usize) -> Vec<String> {
+pub fn wrap(text: &str, separator: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(separator) {
         match lines.last_mut() {
