@@ -7,9 +7,9 @@ use healbench_core::{ProgramReport, SERVER_NAME, ToolSpec, Turn};
 use healbench_mcp::{Message, RpcError, to_line};
 use serde_json::{Value, json};
 
-use super::agent::add_usage;
 use super::home::McpServer;
 use super::text::KeptText;
+use super::usage::add_usage;
 
 /// The ids of our requests.
 const INITIALIZE: u64 = 1;

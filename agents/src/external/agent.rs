@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use healbench_core::{
     Agent, AgentError, CallResult, EpisodeStart, Origin, ProgramReport, SERVER_NAME, ToolCall, ToolResponse, Turn,
-    Usage, tool_definitions,
+    tool_definitions,
 };
 use healbench_mcp::{
     Line, MAX_LINE, McpError, Process, ServerCommand, Supervisor, ToolServer, Variables, check_program, read_line,
@@ -21,9 +21,10 @@ use serde_json::Value;
 
 use super::acp::{Conversation, Reaction};
 use super::home::{EpisodeFolder, MAX_SOCKET_PATH, McpServer};
-use super::hub::{Hub, SocketCall};
+use super::hub::{Event, Hub, SocketCall};
 use super::settings::{Program, Protocol};
 use super::text::KeptText;
+use super::usage::add_usage;
 
 /// The time between two looks at the process, the time limit and the flag that stops a run.
 const WATCH: Duration = Duration::from_millis(20);
@@ -31,13 +32,6 @@ const WATCH: Duration = Duration::from_millis(20);
 const LAST_LINES: Duration = Duration::from_millis(500);
 /// The events that wait, after which program and clients have to wait. Each may be a line of [`MAX_LINE`].
 const WAITING_EVENTS: usize = 4;
-
-/// Something that happened in an episode.
-pub(super) enum Event {
-    Call(SocketCall),
-    Line(Line),
-    OutputEnded,
-}
 
 /// Creates the agents of one program.
 pub struct ProgramFactory {
@@ -404,22 +398,4 @@ fn read_output(stdout: ChildStdout, events: SyncSender<Event>) {
         }
         let _ = events.send(Event::OutputEnded);
     });
-}
-
-/// Adds a report of tokens, with the names that OpenAI, Anthropic or the Agent Client Protocol give them. Reports without
-/// both counts are ignored.
-pub(super) fn add_usage(report: &mut ProgramReport, usage: &Value) {
-    let count = |names: &[&str]| names.iter().find_map(|name| usage[*name].as_u64());
-    let input = count(&["input_tokens", "inputTokens", "prompt_tokens"]);
-    let output = count(&["output_tokens", "outputTokens", "completion_tokens"]);
-    let (Some(input), Some(output)) = (input, output) else { return };
-    let known = report.usage.get_or_insert(Usage { cache_read: Some(0), reasoning: Some(0), ..Usage::default() });
-    let add = |sum: Option<u64>, more: Option<u64>| Some(sum?.saturating_add(more?));
-    *known = Usage {
-        input: known.input.saturating_add(input),
-        output: known.output.saturating_add(output),
-        cache_read: add(known.cache_read, count(&["cached_input_tokens", "cachedReadTokens"])),
-        cache_write: None,
-        reasoning: add(known.reasoning, count(&["reasoning_output_tokens", "thoughtTokens"])),
-    };
 }

@@ -8,18 +8,8 @@ use healbench_mcp::Supervisor;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::settings::Program;
+use super::settings::{MCP_ARGS, MCP_COMMAND, MCP_CONFIG, MODEL_URL, PROMPT, Program};
 
-/// The server as a JSON object with `command` and `args`, or as an inline table in a TOML file.
-pub(super) const MCP_CONFIG: &str = "{mcp_config}";
-/// The command of the server, as a text in quotes.
-pub(super) const MCP_COMMAND: &str = "{mcp_command}";
-/// The arguments of the server, as a list of texts in quotes.
-pub(super) const MCP_ARGS: &str = "{mcp_args}";
-/// The URL of the model.
-pub(super) const MODEL_URL: &str = "{model_url}";
-/// The task.
-pub(super) const PROMPT: &str = "{prompt}";
 /// The path of the home.
 const HOME: &str = "{home}";
 

@@ -14,7 +14,12 @@ use std::time::Duration;
 use healbench_core::CallResult;
 use healbench_mcp::{Incoming, IncomingCall, Line, ToolServer, call_outcome, read_line};
 
-use super::agent::Event;
+/// Something that happened in an episode.
+pub(super) enum Event {
+    Call(SocketCall),
+    Line(Line),
+    OutputEnded,
+}
 
 /// The sessions that may be open at once.
 const MAX_CONNECTIONS: usize = 32;

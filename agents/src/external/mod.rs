@@ -9,6 +9,7 @@ mod home;
 mod hub;
 mod settings;
 mod text;
+mod usage;
 
 pub use agent::{ProgramFactory, ProgramSetupError};
 pub use settings::{Program, ProgramTable, Protocol, parse_program_tables};

@@ -10,7 +10,16 @@ use healbench_files::{ConfigError, Document, Table, Value, is_name, printable};
 use healbench_text::looks_like_secret;
 use serde::{Deserialize, Serialize};
 
-use super::home;
+/// The server as a JSON object with `command` and `args`, or as an inline table in a TOML file.
+pub(super) const MCP_CONFIG: &str = "{mcp_config}";
+/// The command of the server, as a text in quotes.
+pub(super) const MCP_COMMAND: &str = "{mcp_command}";
+/// The arguments of the server, as a list of texts in quotes.
+pub(super) const MCP_ARGS: &str = "{mcp_args}";
+/// The URL of the model.
+pub(super) const MODEL_URL: &str = "{model_url}";
+/// The task.
+pub(super) const PROMPT: &str = "{prompt}";
 
 const KEYS: [&str; 8] = ["acp", "command", "home", "env", "usage", "timeout_s", "model_url", "version"];
 
@@ -170,18 +179,18 @@ fn variable_names(value: &Value<'_>) -> Result<Vec<String>, ConfigError> {
 fn check_placeholders(table: &Table<'_>, program: &Program) -> Result<(), ConfigError> {
     let texts = || program.protocol.words().iter().chain(program.home.values());
     let has = |placeholder: &str| texts().any(|text| text.contains(placeholder));
-    if has(home::MODEL_URL) && program.model_url.is_none() {
+    if has(MODEL_URL) && program.model_url.is_none() {
         return Err(table.error("has no `model_url`, which the home template or the command names", "add it"));
     }
     if matches!(program.protocol, Protocol::Acp(_)) {
         return Ok(());
     }
     let help = |what: &str| format!("write {what} into a file of `home`, or into `command`");
-    if ![home::MCP_CONFIG, home::MCP_COMMAND, home::MCP_ARGS].into_iter().any(has) {
+    if ![MCP_CONFIG, MCP_COMMAND, MCP_ARGS].into_iter().any(has) {
         let problem = "does not tell the program its tools: neither `command` nor a file of `home` has `{mcp_config}`";
         return Err(table.error(problem, help("`{mcp_config}`, or `{mcp_command}` and `{mcp_args}`,")));
     }
-    if !has(home::PROMPT) {
+    if !has(PROMPT) {
         let problem = "does not tell the program its task: neither `command` nor a file of `home` has `{prompt}`";
         return Err(table.error(problem, help("`{prompt}`")));
     }

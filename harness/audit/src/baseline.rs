@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::findings::Severity;
+use crate::report::Severity;
 use crate::report::{AuditReport, Finding};
 
 /// A difference.

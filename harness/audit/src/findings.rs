@@ -1,34 +1,8 @@
 //! What a maintainer would want to know.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use crate::base::OVERSIZE_TOKENS;
 use crate::probes::ProbeKind;
-use crate::report::{AnswerKind, Base, BaseState, Finding, Probe, ToolAudit};
-
-/// How severe a finding is, the most severe first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Severity {
-    /// A wrong call does what nobody asked for, or the server does not answer.
-    Error,
-    /// A reader is not told what it needs.
-    Warning,
-    /// Worth knowing.
-    Info,
-}
-
-impl Severity {
-    /// Returns the name in outputs.
-    pub fn name(self) -> &'static str {
-        match self {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-            Severity::Info => "info",
-        }
-    }
-}
+use crate::report::{AnswerKind, Base, BaseState, Finding, Probe, Severity, ToolAudit};
 
 /// An entry of [`FINDINGS`].
 #[derive(Debug)]

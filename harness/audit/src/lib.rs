@@ -21,7 +21,7 @@ mod templates;
 pub use audit::{AuditError, Options, Server, audit};
 pub use baseline::{Change, changes};
 pub use calls::{CallsError, CallsFile, ToolCalls, first_calls_file};
-pub use findings::{FINDINGS, FindingEntry, Severity};
+pub use findings::{FINDINGS, FindingEntry};
 pub use probes::{KINDS, KindEntry, ProbeKind};
 pub use render::{junit, markdown, terminal};
 pub use report::{

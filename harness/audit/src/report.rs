@@ -4,7 +4,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::findings::Severity;
 use crate::probes::ProbeKind;
 
 /// The name of the definitions that a report follows.
@@ -345,4 +344,27 @@ pub struct Finding {
     pub count: usize,
     /// The first of them, in words.
     pub example: String,
+}
+
+/// How severe a finding is, the most severe first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// A wrong call does what nobody asked for, or the server does not answer.
+    Error,
+    /// A reader is not told what it needs.
+    Warning,
+    /// Worth knowing.
+    Info,
+}
+
+impl Severity {
+    /// Returns the name in outputs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Info => "info",
+        }
+    }
 }

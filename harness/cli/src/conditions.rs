@@ -17,7 +17,7 @@ use crate::args::ConditionArgs;
 use crate::axis_values::{parse_formats, parse_single_format, read_template, reject_duplicates};
 use crate::error::{CliError, ErrorKind};
 use crate::lockfiles::read_lockfile;
-use crate::run_config::nearest_config;
+use crate::nearest_config::nearest_config;
 
 /// The conditions that are compared by default: the lower bound, a server on an SDK whose author writes a message or also
 /// a recovery, and all guardrails.

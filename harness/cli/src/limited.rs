@@ -5,7 +5,6 @@
 //! that read runs, and the pages of `healbench view`, are executed by a second process of this program. Linux limits
 //! its memory; elsewhere only a time limit ends it. It also ends when its parent does, however that happens.
 
-use std::ffi::OsStr;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,33 +14,12 @@ use signal_hook::consts::SIGTERM;
 use signal_hook::low_level::raise;
 
 use crate::error::CliError;
+use crate::role::{MARK, ON_TERMINAL};
 use crate::signals::LIMIT;
 use crate::terminal::Terminal;
 
 /// The memory that a process which reads runs may allocate, in bytes.
 const MEMORY: u64 = 4 << 30;
-
-/// The environment variable that marks a limited process. Its value says if the parent's standard error is a terminal.
-const MARK: &str = "HEALBENCH_LIMITED";
-/// The value of [`MARK`] if the parent's standard error is a terminal.
-const ON_TERMINAL: &str = "terminal";
-
-/// The limits of the current process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
-    /// A process that a user started.
-    Unlimited,
-    /// A process that [`LimitedProcess::start`] started.
-    Limited { errors_on_terminal: bool },
-}
-
-/// Returns the role that the environment states.
-pub(crate) fn role() -> Role {
-    match std::env::var_os(MARK) {
-        None => Role::Unlimited,
-        Some(value) => Role::Limited { errors_on_terminal: value == OsStr::new(ON_TERMINAL) },
-    }
-}
 
 /// Limits the memory of this process, in bytes.
 pub(crate) fn limit_memory(most: u64) -> io::Result<()> {

@@ -14,8 +14,10 @@ mod load;
 mod loaders_tests;
 mod lockfiles;
 mod models;
+mod nearest_config;
 mod output;
 mod progress;
+mod role;
 mod run_config;
 mod run_name;
 mod run_spec;
@@ -34,7 +36,7 @@ use healbench_text::{secrets, shell_quote};
 
 use crate::args::{Arguments, AxisArgs, Command, PlanArgs, RunArgs};
 use crate::error::{CliError, ExitStatus};
-use crate::limited::Role;
+use crate::role::{Role, role};
 use crate::templates::TemplateProcesses;
 use crate::terminal::Terminal;
 
@@ -57,7 +59,7 @@ fn main() -> ExitCode {
     let arguments = parse(&matches);
     let terminal = Terminal::new(&arguments.global);
     healbench_engine::set_template_host(Box::new(TemplateProcesses::of_this_program()));
-    let code = match (arguments.command.is_limited(), limited::role()) {
+    let code = match (arguments.command.is_limited(), role()) {
         (true, Role::Unlimited) if cfg!(target_os = "linux") => limited::execute(&terminal),
         (true, Role::Limited { .. }) => {
             limited::enter().map_err(limited::process_error).and_then(|_| execute(matches, &terminal))

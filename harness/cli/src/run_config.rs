@@ -16,10 +16,8 @@ use crate::args::Arguments;
 use crate::axis_values::{parse_formats, parse_guardrails};
 use crate::conditions::{NamedFiles, Variation, read_conditions};
 use crate::error::CliError;
+use crate::nearest_config::nearest_config;
 use healbench_runner::Budget;
-
-/// The file name of the settings file.
-const CONFIG: &str = "healbench.toml";
 
 /// A key of `[run]`. It has the name of the option's field.
 struct Key {
@@ -216,13 +214,6 @@ fn relative_to(folder: &Path, text: &str) -> String {
         _ => return text.to_owned(),
     };
     format!("{}{}", &text[..text.len() - file.len()], folder.join(file).display())
-}
-
-/// Returns the path of the nearest settings file, relative to the working directory.
-pub(crate) fn nearest_config() -> Option<PathBuf> {
-    let here = std::env::current_dir().ok()?;
-    let levels = here.ancestors().position(|folder| folder.join(CONFIG).is_file())?;
-    Some(PathBuf::from("../".repeat(levels) + CONFIG))
 }
 
 impl ResolvedArgs {

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 
 use crate::args::{ColorChoice, GlobalArgs};
 use crate::error::{CliError, ErrorKind};
-use crate::limited::{self, Role};
+use crate::role::{Role, role};
 
 /// The output settings.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +24,7 @@ impl Terminal {
             ColorChoice::Never => false,
             ColorChoice::Auto => is_terminal && !no_color,
         };
-        let errors_on_terminal = match limited::role() {
+        let errors_on_terminal = match role() {
             Role::Unlimited => io::stderr().is_terminal(),
             Role::Limited { errors_on_terminal } => errors_on_terminal,
         };

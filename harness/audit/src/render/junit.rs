@@ -3,7 +3,7 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use super::{line, score, sentence, title};
 use crate::baseline::Change;
-use crate::findings::Severity;
+use crate::report::Severity;
 use crate::report::{AuditReport, ToolAudit};
 
 /// Formats an audit as JUnit XML: a test suite for each tool, with a test case for its score and one for each finding, and a

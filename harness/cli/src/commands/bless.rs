@@ -1,9 +1,9 @@
-use healbench_frames::Rows;
 use std::collections::BTreeMap;
 use std::io;
 
 use healbench_analysis::Baseline;
 use healbench_analysis::gate::{GateError, MayDiffer, NamedBaseline, Policy, gate};
+use healbench_frames::Rows;
 use healbench_render::gate::{GateOptions, changes as changed_rows};
 use healbench_text::{plain_text, pluralize, shell_quote};
 

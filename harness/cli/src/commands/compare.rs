@@ -1,7 +1,7 @@
-use healbench_frames::Rows;
 use std::path::Path;
 
 use healbench_analysis::{Axis, Change, Side, compare as compare_runs, matrix};
+use healbench_frames::Rows;
 use healbench_render::html::{self, ComparisonPage};
 use healbench_render::{
     ComparisonOptions, comparison, comparison_markdown, json, matrix as render_matrix, matrix_markdown,

@@ -1,4 +1,3 @@
-use healbench_frames::Rows;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,6 +7,7 @@ use healbench_analysis::gate::{
     self, GateError, GateReport, MayDiffer, NamedBaseline, Policy, SourceLocation, Verdict, gate_rounds,
     scenario_locations,
 };
+use healbench_frames::Rows;
 use healbench_render::gate::{GateOptions, github, junit, markdown, terminal as render_terminal};
 use healbench_render::json;
 use healbench_store::{PairedRun, RunDir, RunDirError, RunManifest};

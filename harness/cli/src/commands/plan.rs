@@ -1,8 +1,8 @@
-use healbench_frames::Rows;
 use std::fmt::Write as _;
 
 use healbench_analysis::{Side, SizeAssumptions, measure_variation, sample_sizes};
 use healbench_core::{AgentSpec, Plan};
+use healbench_frames::Rows;
 use healbench_render::{json, sample_sizes as render_sizes};
 use healbench_store::RunDir;
 use healbench_text::{count, money, plain_text, pluralize};

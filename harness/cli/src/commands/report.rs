@@ -1,7 +1,7 @@
-use healbench_frames::Rows;
 use std::path::Path;
 
 use healbench_analysis::{Report, Scope, summarize};
+use healbench_frames::Rows;
 use healbench_render as render;
 use healbench_render::html::{self, RunPage, Transcripts};
 use healbench_render::{Detail, TerminalOptions};

@@ -6,8 +6,10 @@ mod episodes;
 mod folder;
 mod guard;
 mod history;
+mod open;
 mod page;
 mod pages;
+mod request;
 mod response;
 mod waiting;
 
@@ -31,8 +33,8 @@ use self::cache::{KnownOutcomes, PageCache};
 use self::connections::Limits;
 use self::folder::RunFolder;
 use self::guard::{RequestGuard, check_request};
-use self::page::PageRequest;
 pub(crate) use self::page::page;
+use self::request::{CompareQuery, EpisodesQuery, PageQuery, PageRequest};
 use self::response::{ErrorPage, Extract, JSON, PageResponse, RenderedPage};
 use self::waiting::{PATIENCE, WaitingReports};
 use crate::args::ViewArgs;
@@ -183,7 +185,7 @@ async fn redirect(State(app): SharedState, Extract(Path(name)): Extract<Path<Str
     let found = tokio::task::spawn_blocking(move || app.folder.find(&name).map(|_| run_address(&name)).ok_or(name));
     match found.await {
         Ok(Ok(address)) => response::redirect(address),
-        Ok(Err(name)) => pages::run_not_found(&name).into(),
+        Ok(Err(name)) => open::run_not_found(&name).into(),
         Err(_) => page::defect().into(),
     }
 }
@@ -218,7 +220,7 @@ async fn csv(State(app): SharedState, Extract(Path(name)): Extract<Path<String>>
 async fn episodes(
     State(app): SharedState,
     Extract(Path(name)): Extract<Path<String>>,
-    Extract(Query(query)): Extract<Query<episodes::EpisodesQuery>>,
+    Extract(Query(query)): Extract<Query<EpisodesQuery>>,
 ) -> Response {
     make(app, PageRequest::Episodes { run: name, query }).await
 }
@@ -226,12 +228,12 @@ async fn episodes(
 async fn episode(
     State(app): SharedState,
     Extract(Path((run, number))): Extract<Path<(String, String)>>,
-    Extract(Query(query)): Extract<Query<pages::PageQuery>>,
+    Extract(Query(query)): Extract<Query<PageQuery>>,
 ) -> Response {
     make(app, PageRequest::Episode { run, number, query }).await
 }
 
-async fn compare(State(app): SharedState, Extract(Query(query)): Extract<Query<pages::CompareQuery>>) -> Response {
+async fn compare(State(app): SharedState, Extract(Query(query)): Extract<Query<CompareQuery>>) -> Response {
     make(app, PageRequest::Compare(query)).await
 }
 

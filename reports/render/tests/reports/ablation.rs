@@ -1,9 +1,9 @@
-use healbench_frames::Rows;
 use std::collections::BTreeMap;
 
 use healbench_analysis::statistics::{ClusterPairs, ClusterSums, Resamples, bca_ratio, clustered_difference};
 use healbench_analysis::{Ablation, Difference, Effect, ReportError, Scope, summarize};
 use healbench_core::{CellRef, Condition, EpisodeCounts, ErrorFormat, Guardrails, Outcome, Plan, Records};
+use healbench_frames::Rows;
 
 use crate::sample::{manifest, plan, records, run_with};
 

@@ -1,6 +1,5 @@
 //! Comparisons of two runs and of the cells of one run, checked against loops over the rows.
 
-use healbench_frames::Rows;
 use std::collections::BTreeMap;
 
 use healbench_analysis::statistics::{
@@ -10,6 +9,7 @@ use healbench_analysis::{
     Axis, Comparison, ComparisonError, Metric, PairingFailure, RowMetric, Side, Unpaired, compare, matrix,
 };
 use healbench_core::{EpisodeRecord, Outcome, Plan, Records};
+use healbench_frames::Rows;
 use healbench_render::{ComparisonOptions, comparison, matrix as shown_matrix};
 use healbench_store::RunManifest;
 use tempfile::TempDir;

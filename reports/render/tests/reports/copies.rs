@@ -1,12 +1,12 @@
 //! Trials of a declared deterministic model with the same schedule are copies, and count once.
 
-use healbench_frames::Rows;
 use std::collections::BTreeSet;
 
 use healbench_analysis::gate::Policy;
 use healbench_analysis::statistics::wilson;
 use healbench_analysis::{Axis, Baseline, CONFIDENCE, Metric, PairingFailure, Scope, Side, compare, matrix, summarize};
 use healbench_core::{AgentKind, Outcome, Plan, Records, Seed};
+use healbench_frames::Rows;
 use healbench_render as render;
 use serde_json::json;
 

@@ -1,6 +1,5 @@
 //! Tests that text of agents, models and files is escaped in every output format.
 
-use healbench_frames::Rows;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
@@ -11,6 +10,7 @@ use healbench_analysis::{
 use healbench_core::{
     AxisValues, CallRecord, Claim, Condition, ErrorFormat, Guardrails, Measure, Outcome, Plan, Records, TemplateSource,
 };
+use healbench_frames::Rows;
 use healbench_render::html::{
     ComparisonPage, EpisodeNeighbors, EpisodePage, EpisodesPage, ListedRun, RunPage, RunState, RunSummary,
     ScenarioChange, Transcripts, comparison, episode, episodes, error_page, run, runs,

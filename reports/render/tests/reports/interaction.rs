@@ -1,11 +1,11 @@
 //! Interactions of content and error format, checked against loops over the rows.
 
-use healbench_frames::Rows;
 use std::collections::BTreeMap;
 
 use healbench_analysis::statistics::{ClusterSums, clustered_mean, holm};
 use healbench_analysis::{Axis, Interaction, Matrix, Scope, Side, matrix, summarize};
 use healbench_core::{Condition, Content, EpisodeRecord, ErrorFormat, Guardrails, Outcome, Plan, Records};
+use healbench_frames::Rows;
 use healbench_render::{markdown, matrix as shown_matrix};
 
 use crate::sample::{manifest, plan, records, run_with};

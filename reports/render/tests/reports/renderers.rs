@@ -2,7 +2,6 @@
 //! implementation of number formatting: sample reports, their expected numbers, and the tests of JSON and CSV. The
 //! tests of text outputs are in `renderers_text`, those of pages in `renderers_page`.
 
-use healbench_frames::Rows;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
@@ -11,6 +10,7 @@ use healbench_analysis::{
     Scope, summarize,
 };
 use healbench_core::{AgentKind, AgentSpec, ErrorFormat, Measure, Plan, Records};
+use healbench_frames::Rows;
 use healbench_render::html::{RunPage, Transcripts, run};
 use healbench_render::{csv, json};
 use healbench_store::{RunManifest, RunStatus};

@@ -1,4 +1,3 @@
-use healbench_frames::Rows;
 use std::collections::{BTreeMap, BTreeSet};
 
 use healbench_analysis::statistics::{
@@ -12,6 +11,7 @@ use healbench_analysis::{
 use healbench_core::{
     CallRecord, CellRef, ChainEnd, EpisodeCounts, EpisodeRecord, ModelUsage, Outcome, Plan, Records, Usage,
 };
+use healbench_frames::Rows;
 
 use crate::sample::{manifest, plan, records, run_with};
 

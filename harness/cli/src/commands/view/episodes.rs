@@ -6,25 +6,15 @@ use healbench_core::Plan;
 use healbench_frames::{EpisodeIndex, EpisodeSet, FrameError, MAX_RESPONSE_BYTES};
 use healbench_render::html::{self, EpisodeNeighbors, EpisodesPage};
 use healbench_store::RunDir;
-use serde::{Deserialize, Serialize};
 
 use super::folder::RunFolder;
-use super::pages::{PageResult, open_with_frames};
-use super::response::{ErrorPage, PageResponse};
+use super::open::open_with_frames;
+use super::request::EpisodesQuery;
+use super::response::{ErrorPage, PageResponse, PageResult};
 use crate::error::CliError;
 
 /// The number of episodes on a page.
 const PAGE_SIZE: usize = 100;
-
-/// The query of a list of episodes.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub(super) struct EpisodesQuery {
-    #[serde(flatten)]
-    filter: EpisodeFilter,
-    /// The number of the page, from 1.
-    page: String,
-}
 
 /// The episodes of a run, and those that a filter's error class and text leave.
 struct SearchedEpisodes {

@@ -12,8 +12,7 @@ use healbench_text::plain_text;
 
 use super::cache::KnownOutcomes;
 use super::folder::RunFolder;
-use super::pages::PageResult;
-use super::response::PageResponse;
+use super::response::{PageResponse, PageResult};
 use crate::error::CliError;
 
 /// The largest number of runs of a suite in its history.

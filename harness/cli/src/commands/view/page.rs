@@ -10,37 +10,14 @@ use tokio::time::Instant;
 
 use super::AppState;
 use super::cache::{CacheKey, KnownOutcomes};
-use super::episodes::EpisodesQuery;
 use super::folder::RunFolder;
-use super::pages::{self, CompareQuery, PageQuery};
-use super::response::{ErrorPage, RenderedPage};
+use super::pages;
+use super::request::PageRequest;
+use super::response::{ErrorPage, MadePage, RenderedPage};
 use crate::args::PageArgs;
 use crate::error::{CliError, ExitStatus};
 use crate::limited::{self, Ended, FAILURE_HELP, LimitedProcess, process_error};
 use crate::terminal::Terminal;
-
-/// A requested page.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) enum PageRequest {
-    /// The list of runs, with the outcomes that are known.
-    List(KnownOutcomes),
-    Run(String),
-    Progress(String),
-    Json(String),
-    Csv(String),
-    Episode {
-        run: String,
-        number: String,
-        query: PageQuery,
-    },
-    Episodes {
-        run: String,
-        query: EpisodesQuery,
-    },
-    Compare(CompareQuery),
-    /// The history of the suites, with the outcomes that are known.
-    History(KnownOutcomes),
-}
 
 /// A page as its process writes it: this as a line of JSON, and then its text.
 #[derive(Debug, Serialize, Deserialize)]
@@ -51,45 +28,6 @@ pub(super) struct PageHead {
     cacheable: bool,
     /// The outcomes of the listed runs.
     outcomes: Option<KnownOutcomes>,
-}
-
-/// A page and what the server remembers of it.
-pub(super) struct MadePage {
-    pub(super) page: RenderedPage,
-    pub(super) cacheable: bool,
-    pub(super) outcomes: Option<KnownOutcomes>,
-}
-
-impl PageRequest {
-    /// Returns the name of the run whose pages are made one at a time, so that one run does not take all processes. The list
-    /// of runs has the name of none.
-    fn run(&self) -> Option<&str> {
-        match self {
-            PageRequest::List(_) | PageRequest::History(_) => Some(""),
-            PageRequest::Progress(_) => None,
-            PageRequest::Run(run)
-            | PageRequest::Json(run)
-            | PageRequest::Csv(run)
-            | PageRequest::Episode { run, .. }
-            | PageRequest::Episodes { run, .. }
-            | PageRequest::Compare(CompareQuery { base: run, .. }) => Some(run),
-        }
-    }
-
-    /// Returns true if the page takes little time unless the files of a run are made to take more.
-    fn is_light(&self) -> bool {
-        matches!(self, PageRequest::List(_) | PageRequest::Progress(_))
-    }
-
-    /// Returns the name of the run and the kind of its page, if it may be cached.
-    fn cache_name(&self) -> Option<(&str, &'static str)> {
-        match self {
-            PageRequest::Run(run) => Some((run, "page")),
-            PageRequest::Json(run) => Some((run, "json")),
-            PageRequest::Csv(run) => Some((run, "csv")),
-            _ => None,
-        }
-    }
 }
 
 /// Makes the page that the first line of standard input requests, in the folder that the arguments name.

@@ -1,20 +1,18 @@
 //! The pages of `healbench view`, JSON and CSV, as their processes make them.
 
-use healbench_frames::Rows;
-use std::path::{Path, PathBuf};
-
 use axum::http::StatusCode;
-use healbench_analysis::{EpisodeFilter, Report, Scope, Side, Transcript, compare as compare_runs, summarize};
+use healbench_analysis::{Report, Scope, Side, Transcript, compare as compare_runs, summarize};
 use healbench_core::{CellRef, ErrorFormat, Guardrails, Plan};
+use healbench_frames::Rows;
 use healbench_render as render;
 use healbench_render::html::{self, ComparisonPage, EpisodePage, ProgressUpdate, RunPage, RunState};
-use healbench_store::{RunDir, RunDirError, RunManifest, VerifiedFiles};
-use serde::{Deserialize, Serialize};
+use healbench_store::{RunDir, RunDirError};
 
 use super::cache::KnownOutcomes;
 use super::folder::{RunFolder, run_state};
-use super::page::{MadePage, PageRequest};
-use super::response::{CSV, ErrorPage, JSON, PageResponse, TEXT};
+use super::open::{open, open_with_frames, with_frames};
+use super::request::{CompareQuery, PageQuery, PageRequest};
+use super::response::{CSV, ErrorPage, JSON, MadePage, PageResponse, PageResult, TEXT};
 use super::{episodes, history};
 use crate::clock::since_1970;
 use crate::commands::report::page_data;
@@ -24,31 +22,6 @@ use crate::commands::transcript::{transcripts, transcripts_under};
 use crate::error::{CliError, ErrorKind};
 use crate::load::run_spec_of;
 use crate::run_spec::RunSpec;
-
-/// The query of an episode page.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub(super) struct PageQuery {
-    /// The guardrails to show instead of the episode's.
-    guardrails: String,
-    /// The error format to show instead of the episode's.
-    format: String,
-    /// The episodes to show beside it, separated by commas.
-    versus: String,
-    /// The list of episodes that the neighbors are taken from.
-    #[serde(flatten)]
-    filter: EpisodeFilter,
-}
-
-/// The query of a comparison page.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub(super) struct CompareQuery {
-    pub(super) base: String,
-    candidate: String,
-}
-
-pub(super) type PageResult = Result<PageResponse, ErrorPage>;
 
 /// Makes a page. An error is a page too.
 pub(super) fn make(folder: &RunFolder, request: &PageRequest) -> MadePage {
@@ -221,35 +194,4 @@ fn compare(folder: &RunFolder, query: &CompareQuery) -> PageResult {
     let page =
         ComparisonPage { comparison: &comparison, addresses: Some([&base, &candidate]), scenario_changes: &changes };
     Ok(PageResponse::Page(html::comparison(&page)))
-}
-
-pub(super) fn run_not_found(name: &str) -> ErrorPage {
-    ErrorPage::not_found(&format!("there is no run `{name}` in the folder"))
-}
-
-fn find(folder: &RunFolder, name: &str) -> Result<PathBuf, ErrorPage> {
-    folder.find(name).ok_or_else(|| run_not_found(name))
-}
-
-fn open(folder: &RunFolder, name: &str) -> Result<(RunDir, RunManifest), ErrorPage> {
-    Ok(RunDir::open_any(&find(folder, name)?)?)
-}
-
-/// Opens a run that has frames.
-pub(super) fn open_with_frames(folder: &RunFolder, name: &str) -> Result<(RunDir, RunManifest), ErrorPage> {
-    let (run, manifest) = open(folder, name)?;
-    with_frames(run, manifest)
-}
-
-fn with_frames(run: RunDir, manifest: RunManifest) -> Result<(RunDir, RunManifest), ErrorPage> {
-    let problem = |path: &Path, error: fn(PathBuf) -> RunDirError| Err(error(path.to_owned()).into());
-    match run_state(&run, &manifest) {
-        RunState::Running(_) => problem(run.path(), RunDirError::Locked),
-        RunState::Aborted => problem(run.path(), RunDirError::Incomplete),
-        RunState::Ended if !run.has_frames() => problem(run.path(), RunDirError::Incomplete),
-        RunState::Ended => match run.verify(&manifest)? {
-            VerifiedFiles::Current => Ok((run, manifest)),
-            VerifiedFiles::PartlyReplaced => problem(run.path(), RunDirError::Incomplete),
-        },
-    }
 }

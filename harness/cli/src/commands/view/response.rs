@@ -9,6 +9,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use healbench_render::html;
 
+use super::cache::KnownOutcomes;
 use crate::error::{CliError, ErrorKind};
 
 /// An extractor that answers invalid requests with an error page.
@@ -28,6 +29,16 @@ pub(super) enum PageResponse {
     Page(String),
     /// A file with its content type.
     File(&'static str, String),
+}
+
+/// What making a page comes to.
+pub(super) type PageResult = Result<PageResponse, ErrorPage>;
+
+/// A page and what the server remembers of it.
+pub(super) struct MadePage {
+    pub(super) page: RenderedPage,
+    pub(super) cacheable: bool,
+    pub(super) outcomes: Option<KnownOutcomes>,
 }
 
 /// An error that is shown as a page.

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use healbench_render::html;
 
 use super::AppState;
-use super::page::{self, PageRequest};
+use super::page;
+use super::request::PageRequest;
 use super::response::{PageResponse, RenderedPage};
 
 /// The time after which a browser gets the page that waits.
