@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, LazyLock};
 
-use healbench_engine::{Engine, World, WorldBase};
 use healbench_core::{ErrorFormat, Guardrails, Seed, ToolCall};
+use healbench_engine::{Engine, World, WorldBase};
 use healbench_scenarios::{Scenario, load_suite};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
@@ -14,7 +14,8 @@ static SCENARIOS: LazyLock<Vec<(Arc<WorldBase>, Vec<Engine>)>> = LazyLock::new(|
     let engines = |scenario: &Scenario| {
         let sets = [Guardrails::NONE, Guardrails::ALL].into_iter();
         let engines = sets.flat_map(|set| {
-            ErrorFormat::named().map(move |entry| Engine::new(&scenario.tools, set, &entry.format).expect("it compiles"))
+            ErrorFormat::named()
+                .map(move |entry| Engine::new(&scenario.tools, set, &entry.format).expect("it compiles"))
         });
         (Arc::new(WorldBase::new(scenario.world(Seed(1)))), engines.collect())
     };

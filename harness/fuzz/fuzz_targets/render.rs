@@ -1,7 +1,7 @@
 #![no_main]
 
-use healbench_fuzz::{Input, render};
 use healbench_core::FORMATS;
+use healbench_fuzz::{Input, render};
 use libfuzzer_sys::fuzz_target;
 
 // Any text in any built-in format.

@@ -1,7 +1,7 @@
 #![no_main]
 
-use healbench_fuzz::{Input, render};
 use healbench_core::{ErrorFormat, TemplateSource};
+use healbench_fuzz::{Input, render};
 use libfuzzer_sys::fuzz_target;
 
 // The template is whatever the fuzzer writes; half of the time one that compiles.

@@ -24,7 +24,10 @@ pub fn render(format: &ErrorFormat, input: Input) {
     let Input { name, prose, field, extra, option, value, previous } = input;
     // Names that the oracle's own tools use mean something else there.
     let ours = ["action", "age", "list"];
-    if [&field, &extra, &previous].into_iter().any(|name| ours.contains(&name.as_str())) || field == extra || name == "failing" {
+    if [&field, &extra, &previous].into_iter().any(|name| ours.contains(&name.as_str()))
+        || field == extra
+        || name == "failing"
+    {
         return;
     }
     oracle::check_all(format, &oracle::Texts { name, prose, field, extra, option, value, previous });
