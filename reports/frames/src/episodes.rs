@@ -20,7 +20,7 @@ pub(crate) const BATCH_ROWS: usize = 1 << 16;
 /// Calls `add` with each episode of a run in the order of the plan. Returns the index after the last episode.
 ///
 /// # Errors
-/// [`ReportError::Frame`] if the frame cannot be read, [`ReportError::ForeignEpisode`] if it belongs to another plan,
+/// [`ReportError::Rows`] if the frame cannot be read, [`ReportError::ForeignEpisode`] if it belongs to another plan,
 /// and the errors of `add`.
 pub fn for_each_episode(
     run: &RunDir,
