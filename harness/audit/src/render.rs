@@ -8,7 +8,7 @@ pub use junit::junit;
 pub use markdown::markdown;
 pub use terminal::terminal;
 
-use healbench_text::{plain_text, pluralize};
+use healbench_text::{count, plain_text, pluralize};
 
 use crate::findings::FINDINGS;
 use crate::report::{AuditReport, Base, BaseState, Finding, Template, ToolAudit};
@@ -78,15 +78,16 @@ fn answer(report: &AuditReport) -> Option<String> {
 /// Returns a sentence about the tools that were audited and those that were not.
 fn coverage(report: &AuditReport) -> String {
     let counts = &report.counts;
-    let mut parts = vec![format!("{} of {} audited", counts.audited, pluralize(counts.tools as u64, "tool"))];
-    for (count, why) in [
+    let mut parts =
+        vec![format!("{} of {} audited", count(counts.audited as u64), pluralize(counts.tools as u64, "tool"))];
+    for (tools, why) in [
         (counts.not_read_only, "not known to be read-only"),
         (counts.not_asked_for, "not asked for"),
         (counts.too_many, "beyond the limit"),
         (counts.base_refused, "audited although the base call was refused"),
     ] {
-        if count > 0 {
-            parts.push(format!("{count} {why}"));
+        if tools > 0 {
+            parts.push(format!("{} {why}", count(tools as u64)));
         }
     }
     parts.join("; ")
@@ -150,7 +151,7 @@ fn worst(report: &AuditReport) -> Option<(String, &[Template])> {
         0 => format!("None of {texts} of refusals lacks anything. The first"),
         1 => format!("1 of {texts} of refusals lacks something"),
         _ if lacking <= WORST => format!("{lacking} of {texts} of refusals lack something, the worst first"),
-        _ => format!("{lacking} of {texts} of refusals lack something. The worst {WORST}"),
+        _ => format!("{} of {texts} of refusals lack something. The worst {WORST}", count(lacking as u64)),
     };
     Some((sentence, shown))
 }

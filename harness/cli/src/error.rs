@@ -446,3 +446,21 @@ fn bless_help(error: &BlessError) -> Option<&'static str> {
         BlessError::Report(_) | BlessError::Schedules { .. } => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use healbench_store::RunDir;
+
+    use super::*;
+
+    #[test]
+    fn rows_that_are_no_parquet_are_damage_also_where_analysis_reads_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = RunDir::at(folder.path());
+        std::fs::write(run.calls_path(), "no rows").unwrap();
+        let error = healbench_frames::read_calls(&run).unwrap_err();
+        assert!(matches!(error, FrameError::Damaged { .. }), "{error}");
+        let error = CliError::from(ReportError::from(error));
+        assert_eq!((error.status, error.help.as_deref()), (ExitStatus::Incomplete, Some(NOT_DAMAGED)));
+    }
+}

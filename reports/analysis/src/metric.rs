@@ -115,7 +115,7 @@ impl Metric {
     }
 
     /// Returns the value of one scored episode; 0 or 1 for a rate.
-    pub fn value(self, row: &EpisodeRecord) -> Option<f64> {
+    pub(crate) fn value(self, row: &EpisodeRecord) -> Option<f64> {
         let flag = |flag: bool| Some(f64::from(u8::from(flag)));
         let success = success(row) == 1;
         match self {
@@ -229,6 +229,7 @@ pub enum Group {
     Hidden,
 }
 
+/// A metric of a row: how it is named, computed and shown.
 pub struct RowMetricEntry {
     pub metric: RowMetric,
     /// The key in JSON and CSV.
@@ -238,8 +239,8 @@ pub struct RowMetricEntry {
     pub unit: Unit,
     pub group: Group,
     /// Returns an episode's contribution to the numerator.
-    pub numerator: fn(&EpisodeRecord) -> u64,
-    pub denominator: fn(&EpisodeRecord) -> u64,
+    pub(crate) numerator: fn(&EpisodeRecord) -> u64,
+    pub(crate) denominator: fn(&EpisodeRecord) -> u64,
     /// The description in the JSON Schema.
     summary: &'static str,
 }
@@ -399,7 +400,7 @@ impl RowMetricEntry {
 pub struct RowMetrics([Rate; ROW_METRICS.len()]);
 
 impl RowMetrics {
-    pub fn new(sums: &[[u64; 2]; ROW_METRICS.len()]) -> RowMetrics {
+    pub(crate) fn new(sums: &[[u64; 2]; ROW_METRICS.len()]) -> RowMetrics {
         Self::from_fn(|metric| Rate::of(sums[metric as usize][0], sums[metric as usize][1]))
     }
 

@@ -18,7 +18,8 @@ pub trait RunRows: fmt::Debug {
         add: &mut dyn FnMut(CellRef, &EpisodeRecord) -> Result<(), ReportError>,
     ) -> Result<u64, ReportError>;
 
-    /// Calls `add` with each call, and returns their number. The tool is read if `with_tools`.
+    /// Calls `add` with what error chains need of each call, also of those in none, and returns the number of calls. The tool is read if
+    /// `with_tools`.
     ///
     /// # Errors
     /// [`ReportError::Rows`] if the rows cannot be read.

@@ -97,12 +97,16 @@ fn for_each_call_in_chain(
     for rows in row_ranges(path, BATCH_ROWS)? {
         let frame = read_frame(path, columns, RowRange::Rows(rows))?;
         found += frame.height() as u64;
-        let tools = if with_tools { Some(frame.column(TOOL)?.str()?) } else { None };
-        let [episodes, calls, chain, chain_end, is_error, class, _] = CHAIN_COLUMNS.map(|(name, _)| frame.column(name));
-        let rows = episodes?.u64()?.iter().zip(calls?.u32()?.iter());
-        let chains_of_rows = chain?.u32()?.iter().zip(chain_end?.str()?.iter());
-        let errors = is_error?.bool()?.iter().zip(class?.str()?.iter());
-        let rows = rows.zip(chains_of_rows).zip(errors).enumerate();
+        let columns = || {
+            let tools = if with_tools { Some(frame.column(TOOL)?.str()?) } else { None };
+            let [episodes, calls, chain, chain_end, is_error, class, _] =
+                CHAIN_COLUMNS.map(|(name, _)| frame.column(name));
+            let rows = episodes?.u64()?.iter().zip(calls?.u32()?.iter());
+            let chains_of_rows = chain?.u32()?.iter().zip(chain_end?.str()?.iter());
+            let errors = is_error?.bool()?.iter().zip(class?.str()?.iter());
+            Ok((tools, rows.zip(chains_of_rows).zip(errors).enumerate()))
+        };
+        let (tools, rows) = columns().map_err(FrameError::Column)?;
         for (index, (((episode, call), (chain, chain_end)), (is_error, error_class))) in rows {
             let tool = tools.and_then(|tools| tools.get(index));
             add(CallInChain { episode, call, chain, chain_end, is_error, error_class, tool });

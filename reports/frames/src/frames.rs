@@ -117,7 +117,7 @@ pub enum FrameError {
     DuplicateName(#[from] DuplicateName),
     /// Polars failed on a column.
     #[error("cannot compute the report: {0}")]
-    Column(#[from] PolarsError),
+    Column(PolarsError),
 }
 
 impl From<FrameError> for ReportError {

@@ -1,4 +1,4 @@
-//! The frames of a run: their columns, how they are written and read. The only crate that links Polars.
+//! The frames of a run: their columns, how they are written and read. The only crate of the program that links Polars.
 
 pub mod columns;
 mod episode_index;

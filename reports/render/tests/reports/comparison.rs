@@ -25,7 +25,7 @@ struct StoredRun {
 
 fn stored_run(plan: &Plan, records: &Records) -> StoredRun {
     let (folder, run) = run_with(plan, records);
-    // Lives until the tests end.
+    // Leaked, since a side borrows its rows.
     StoredRun { _folder: folder, rows: Rows(Box::leak(Box::new(run))), manifest: manifest(plan) }
 }
 
