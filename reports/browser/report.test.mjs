@@ -371,7 +371,7 @@ describe('a run of 10,000 episodes', () => {
   });
 
   it('with many settings and agents too', async () => {
-    const profiles = readFileSync(new URL('../../agents/profiles/typical.toml', import.meta.url), 'utf8');
+    const profiles = readFileSync(new URL('../../agents/reader/profiles/typical.toml', import.meta.url), 'utf8');
     const agents = Array.from({ length: 27 }, (_, index) => {
       const profile = `agents/agent-with-a-long-name-${index}.toml`;
       write(profile, profiles);

@@ -10,7 +10,9 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use healbench_core::{Agent, AgentError, Draws, EpisodeStart, Script, Step, ToolCall, ToolResponse, Turn};
+use healbench_core::{
+    Agent, AgentError, Draws, EpisodeStart, Script, Step, ToolCall, ToolResponse, Turn, default_preamble,
+};
 use serde_json::Value;
 
 use self::wrong_repair::MeantCall;
@@ -22,7 +24,6 @@ use super::paths;
 use super::profile::Profile;
 use super::records::{FoundValues, prose_of};
 use super::repair::{ArgumentEdit, RepairContext, repairs};
-use crate::preamble::default_preamble;
 
 thread_local! {
     /// The hints of texts. The key consists of the known names, the arguments of the call, and the text.

@@ -9,7 +9,6 @@ mod hint_cache;
 pub mod hints;
 mod lookup;
 mod paths;
-mod preamble;
 mod profile;
 mod records;
 mod repair;
@@ -17,7 +16,6 @@ mod wrong_values;
 
 pub use agent::ScriptedAgent;
 use healbench_core::{DrawKey, Script, ToolSpec};
-pub use preamble::{DEFAULT_SYSTEM_TEXT, default_preamble, preamble};
 pub use profile::{Profile, ProfileError, Uptake, shipped_profile, shipped_profiles};
 
 /// The data that a scripted agent works with.

@@ -118,11 +118,11 @@ const KEYS: [&str; 9] = [
 
 /// The shipped profiles, the least skilled first.
 const SHIPPED: [(&str, &str); 5] = [
-    ("blind", include_str!("../../profiles/blind.toml")),
-    ("careless", include_str!("../../profiles/careless.toml")),
-    ("typical", include_str!("../../profiles/typical.toml")),
-    ("careful", include_str!("../../profiles/careful.toml")),
-    ("perfect", include_str!("../../profiles/perfect.toml")),
+    ("blind", include_str!("../profiles/blind.toml")),
+    ("careless", include_str!("../profiles/careless.toml")),
+    ("typical", include_str!("../profiles/typical.toml")),
+    ("careful", include_str!("../profiles/careful.toml")),
+    ("perfect", include_str!("../profiles/perfect.toml")),
 ];
 
 /// Returns the shipped profile of this name.

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use healbench_core::preamble as preamble_text;
 use healbench_core::{
     Agent, AgentError, EpisodeStart, NewRequest, Origin, ReceivedAnswer, RequestId, RequestLog, RequestLogError,
     ToolCall, ToolResponse, ToolsMode, Turn, TurnCost, Usage, functions,
 };
-use healbench_reader::preamble as preamble_text;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

@@ -7,8 +7,8 @@ use std::path::Path;
 use healbench_agents::llm::{
     Api, Connections, Limits, Model, ModelTable, Price, PriceTable, Sampling, parse_model_tables, resolve_model,
 };
+use healbench_core::DEFAULT_SYSTEM_TEXT;
 use healbench_core::{AgentKind, Object, Opening, ToolsMode};
-use healbench_reader::DEFAULT_SYSTEM_TEXT;
 use serde_json::json;
 
 const FULL: &str = r#"

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use healbench_core::CallResult;
 use healbench_mcp::{CallAnswer, CallOutcome};
-use healbench_text::count_tokens;
+use healbench_tokens::count_tokens;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 

@@ -6,7 +6,7 @@ use healbench_core::{
     CallResult, Deadline, EnvironmentError, ErrorFormat, Guardrails, Reply, ReplyOutcome, Session, ToolCall, ToolSpec,
 };
 use healbench_engine::{Engine, Faults, ForeignSettings};
-use healbench_text::count_tokens;
+use healbench_tokens::count_tokens;
 use serde_json::Value;
 
 use crate::base::OVERSIZE_TOKENS;

@@ -13,7 +13,7 @@ use healbench_core::{
 use healbench_reader::shipped_profile;
 use healbench_runner::{Job, RunEvent, WorkerPool, execute};
 use healbench_scenarios::Scenario;
-use healbench_text::TokenCounter;
+use healbench_tokens::TokenCounter;
 
 use crate::error::CliError;
 use crate::load::scripted_agent;

@@ -17,6 +17,7 @@ mod environment;
 mod error_class;
 mod numbers;
 mod plan;
+mod preamble;
 mod request_log;
 mod rows;
 mod script;
@@ -46,6 +47,7 @@ pub use environment::{
 pub use error_class::ErrorClass;
 pub use numbers::NumberTexts;
 pub use plan::{CellRef, DuplicateName, Plan, PlanOrder, PlannedEnvironment, PlannedScenario};
+pub use preamble::{DEFAULT_SYSTEM_TEXT, default_preamble, preamble};
 pub use request_log::{NewRequest, ReceivedAnswer, RequestId, RequestLog, RequestLogError};
 pub use rows::{
     BilledTokens, CallRecord, ChainEnd, ENDINGS, EndedBy, EpisodeRecord, ModelUsage, Outcome, RecordedTurn,

@@ -1,5 +1,6 @@
-use healbench_core::{Function, ToolSpec, functions};
 use serde_json::json;
+
+use crate::{Function, ToolSpec, functions};
 
 /// The system text of models whose settings do not specify one.
 pub const DEFAULT_SYSTEM_TEXT: &str = include_str!("system.txt").trim_ascii_end();

@@ -1,4 +1,4 @@
-//! Files that people and programs write: how they are opened, read within bounds and created, and the reader of TOML files (settings, prices,
+//! Files that people and programs write: how they are opened, read within bounds and created, lines with checksums, and the reader of TOML files (settings, prices,
 //! profiles and policies).
 //!
 //! Every error of a TOML file has a position, the path of its key and help. No error shows a value that may be a secret.

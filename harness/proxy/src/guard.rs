@@ -5,7 +5,7 @@ use healbench_core::{
     ReplyOutcome, Session, ToolCall, ToolSpec,
 };
 use healbench_engine::{CompileError, Engine, Failure, Faults, ForeignSettings, GuardedReply};
-use healbench_text::count_tokens;
+use healbench_tokens::count_tokens;
 use serde_json::{Value, json};
 
 /// The JSON-RPC errors that may stand for a failed call: invalid parameters, and an internal error.

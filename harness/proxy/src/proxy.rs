@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use healbench_core::{ErrorClass, ToolCall};
 use healbench_engine::{CompileError, Engine};
 use healbench_mcp::{MAX_LINE, McpError, Message, Process, ServerCommand, Supervisor, to_line};
-use healbench_text::count_tokens;
+use healbench_tokens::count_tokens;
 use serde_json::{Value, json};
 
 use crate::guard::{self, Change, Changed, Refusal, Rules};

@@ -6,7 +6,8 @@ use std::io::{self, Write};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use healbench_core::{ErrorClass, ToolCall, canonical_json};
-use healbench_text::{count_tokens, secrets};
+use healbench_text::secrets;
+use healbench_tokens::count_tokens;
 use serde::Serialize;
 
 use crate::log::{Counts, hash};

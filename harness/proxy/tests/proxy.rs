@@ -217,7 +217,7 @@ fn a_session_is_recorded_as_rows() {
     assert_eq!(column("is_error"), [false, true, true, true, false, false, true]);
     assert_eq!(column("repeated"), [false, false, true, false, false, false, false]);
     assert_eq!((&rows[1]["arguments"], &rows[1]["named_fields"]), (&json!(r#"{"text":5}"#), &json!(["text"])));
-    let tokens = |answer: &Value| healbench_text::count_tokens(text(answer));
+    let tokens = |answer: &Value| healbench_tokens::count_tokens(text(answer));
     assert_eq!(rows[1]["response_tokens"], tokens(&shown[1]));
     assert_eq!(rows[3]["response_tokens"], tokens(&shown[3]));
     // What the server would have said to a call that did not reach it is not known.

@@ -12,7 +12,7 @@ use healbench_core::{EpisodeRecord, NewRequest, Plan, ReceivedAnswer, RequestId,
 use healbench_store::{JournalEntry, JournalError, RequestFile, RequestLine, RunDir};
 
 use crate::limits::{Budget, Limits};
-use healbench_text::count_tokens;
+use healbench_tokens::count_tokens;
 
 /// The tokens that are reserved for the answer to a request that does not limit them, unless a longer one was seen.
 const UNLIMITED_ANSWER: u64 = 4096;

@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use crate::client_reply::{ClientReply, reply_through_client};
 use crate::leaks::tells_answer;
 use crate::response_digest::{DigestCache, ResponseDigest};
-use healbench_text::{TokenCounter, is_estimated};
+use healbench_tokens::{TokenCounter, is_estimated};
 
 use crate::ScenarioContext;
 

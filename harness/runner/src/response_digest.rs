@@ -4,7 +4,7 @@ use healbench_core::ToolResponse;
 use rustc_hash::FxHashMap;
 use sha2::{Digest as _, Sha256};
 
-use healbench_text::{count_tokens, is_estimated};
+use healbench_tokens::{count_tokens, is_estimated};
 
 /// The values derived from a response's text that are stored in rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

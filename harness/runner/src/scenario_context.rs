@@ -13,7 +13,7 @@ use healbench_scenarios::{EpisodeState, Scenario, Schedule};
 use rustc_hash::FxHashMap;
 
 use crate::server::ServerEnvironment;
-use healbench_text::count_tokens;
+use healbench_tokens::count_tokens;
 
 /// Creates the environment of a scenario of a plan with this seed.
 pub type EnvironmentFactory<'a> =

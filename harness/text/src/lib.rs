@@ -1,4 +1,4 @@
-//! Texts: escapes of what is shown, numbers, columns on a terminal, the masking of secrets, the comparison of names, and counts of tokens.
+//! Texts: escapes of what is shown, numbers, columns on a terminal, the masking of secrets, and the comparison of names.
 
 mod display;
 mod layout;
@@ -7,7 +7,6 @@ mod printable;
 mod secrets;
 mod shell;
 mod similar;
-mod tokens;
 
 pub use display::{escape_markdown, is_unsafe, plain_text, xml_text};
 pub use layout::{Paint, StyledSpan, Table, TableCell, TableLine, wrap};
@@ -21,4 +20,3 @@ pub use secrets::{
 };
 pub use shell::shell_quote;
 pub use similar::{compared_part, nearest_name};
-pub use tokens::{TOKENIZER, TokenCounter, count_tokens, is_estimated};

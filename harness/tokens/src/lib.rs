@@ -1,3 +1,5 @@
+//! Counts of tokens.
+
 use std::ops::Range;
 use std::sync::LazyLock;
 

@@ -1,6 +1,6 @@
 //! The numbers of reports: statistics, metrics, the report of a run, comparisons, baselines and gates, as plain data.
 //!
-//! They are computed from the rows that [`RunRows`] reads, in one pass. Nothing here formats text for people or knows a file format of rows.
+//! They are computed from the rows that [`RunRows`] reads. No output is laid out here, and no file format of rows is known.
 
 mod baseline;
 mod comparison;

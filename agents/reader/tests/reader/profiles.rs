@@ -2,7 +2,7 @@
 
 use healbench_reader::{Profile, ProfileError, shipped_profile, shipped_profiles};
 
-const TYPICAL: &str = include_str!("../../../profiles/typical.toml");
+const TYPICAL: &str = include_str!("../../profiles/typical.toml");
 
 #[test]
 fn every_shipped_profile_reads() {

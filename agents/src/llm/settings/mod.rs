@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
+use healbench_core::DEFAULT_SYSTEM_TEXT;
 use healbench_core::{Object, ToolsMode};
 use healbench_files::{ConfigError, Document, is_name};
 use healbench_mcp::is_loopback;
-use healbench_reader::DEFAULT_SYSTEM_TEXT;
 use reqwest::Url;
 
 pub(super) use base_url::HOST;

@@ -13,7 +13,8 @@ use healbench_engine::{ClientProfile, CompileError, Engine, GuardedReply, World,
 use healbench_mcp::{Line, MAX_LINE, call_outcome, read_line};
 use healbench_runner::{ClientReply, reply_through_client, simulator_engine};
 use healbench_scenarios::Scenario;
-use healbench_text::{TokenCounter, is_estimated, plain_text, pluralize};
+use healbench_text::{plain_text, pluralize};
+use healbench_tokens::{TokenCounter, is_estimated};
 use serde::Serialize;
 use serde_json::{Map, Value};
 

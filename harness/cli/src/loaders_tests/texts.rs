@@ -170,7 +170,7 @@ fn settings() {
 
 #[test]
 fn profiles() {
-    let seeds = files("agents/profiles", &["toml"]);
+    let seeds = files("agents/reader/profiles", &["toml"]);
     fuzz_text("profiles", &seeds, |text| drop(Profile::from_toml("file", text).map_err(|error| error.to_string())));
 }
 

@@ -70,7 +70,7 @@ fn missing_files_and_unknown_names() {
 #[test]
 fn an_invalid_number_in_a_profile_names_its_position() {
     let sandbox = Sandbox::new();
-    let shipped = include_str!("../../../../agents/profiles/typical.toml");
+    let shipped = include_str!("../../../../agents/reader/profiles/typical.toml");
     sandbox.write("mine.toml", &shipped.replacen("repeat = 0.5", "repeat = 1.5", 1));
     let shown = usage_error(&sandbox, &["run", "--agent", "scripted:mine.toml"]);
     assert!(shown.contains("mine.toml:") && shown.contains("`repeat` is 1.5"), "{shown}");
@@ -189,7 +189,7 @@ fn unknown_names_in_scripts_and_profiles_out_of_range() {
         "{shown}"
     );
 
-    let shipped = include_str!("../../../../agents/profiles/typical.toml");
+    let shipped = include_str!("../../../../agents/reader/profiles/typical.toml");
     for wrong in ["-0.1", "1.01", "nan", "inf"] {
         sandbox.write("mine.toml", &shipped.replacen("missing = 0.9", &format!("missing = {wrong}"), 1));
         let shown = usage_error(&sandbox, &["run", "--agent", "scripted:mine.toml"]);

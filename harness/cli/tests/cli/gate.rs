@@ -60,7 +60,7 @@ fn two_agents_of_a_run_are_a_base_and_a_candidate() {
     // Runs of two agents of one name are decided alike.
     let failed: Value = serde_json::from_str(&gate(perfect, typical).out).unwrap();
     for (profile, out) in [("perfect", "base"), ("typical", "candidate")] {
-        let path = format!("{}/../../agents/profiles/{profile}.toml", env!("CARGO_MANIFEST_DIR"));
+        let path = format!("{}/../../agents/reader/profiles/{profile}.toml", env!("CARGO_MANIFEST_DIR"));
         sandbox.write("one.toml", &std::fs::read_to_string(path).unwrap());
         let alone = ["run", "quickstart", "--quiet", "--out", out, "--agent", "scripted:one.toml"];
         sandbox.ok(&[&alone[..], &AXES[2..]].concat());

@@ -69,7 +69,7 @@ fn a_killed_run_is_incomplete_and_starts_over() {
 #[test]
 fn a_run_carries_the_profile_it_was_made_with() {
     let sandbox = Sandbox::new();
-    sandbox.write("mine.toml", include_str!("../../../../agents/profiles/careful.toml"));
+    sandbox.write("mine.toml", include_str!("../../../../agents/reader/profiles/careful.toml"));
     sandbox.ok(&["run", "--out", "run", "--trials", "1", "--agent", "scripted:mine.toml"]);
     std::fs::remove_file(sandbox.path("mine.toml")).unwrap();
     assert!(sandbox.ok(&["show", "run", "1"]).out.contains("scripted:mine.toml"));

@@ -7,15 +7,15 @@ use std::sync::atomic::AtomicBool;
 use healbench_analysis::{Rate, Report, ReportRow, RowMetric, summarize};
 use healbench_core::{
     Agent, Condition, Deadline, Environment, EpisodeStart, ErrorFormat, Guardrails, Outcome, Plan, Records,
-    ReplyOutcome, Script, Seed, Session, ToolCall, Turn, canonical_json,
+    ReplyOutcome, Script, Seed, Session, ToolCall, Turn, canonical_json, default_preamble,
 };
 use healbench_engine::WorldBase;
 use healbench_frames::{FrameWriter, Rows};
-use healbench_reader::{Profile, ScriptedAgent, default_preamble, shipped_profile, shipped_profiles};
+use healbench_reader::{Profile, ScriptedAgent, shipped_profile, shipped_profiles};
 use healbench_runner::{Axes, EpisodeEvent, Job, RunEvent, WorkerPool, build_plan, execute, replay};
 use healbench_scenarios::{EpisodeState, Scenario, load_suite};
 use healbench_store::{RunDir, RunManifest, RunStatus};
-use healbench_text::TokenCounter;
+use healbench_tokens::TokenCounter;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -414,7 +414,7 @@ fn report(plan: &Plan, records: &Records) -> Report {
         command: String::new(),
         started: String::new(),
         finished: None,
-        tokenizer: healbench_text::TOKENIZER.to_owned(),
+        tokenizer: healbench_tokens::TOKENIZER.to_owned(),
         status: RunStatus::Complete,
         episodes_done: plan.len(),
         shards: None,

@@ -84,7 +84,7 @@ fn the_file_is_found_above_and_its_paths_are_relative_to_it() {
     let sandbox = Sandbox::new();
     let below = sandbox.path("below");
     std::fs::create_dir(&below).unwrap();
-    sandbox.write("mine.toml", include_str!("../../../../agents/profiles/careful.toml"));
+    sandbox.write("mine.toml", include_str!("../../../../agents/reader/profiles/careful.toml"));
     sandbox.write("format.jinja", include_str!("../../../../scenarios/templates/teaching.jinja"));
     sandbox.write(
         "healbench.toml",
@@ -154,7 +154,7 @@ fn errors_of_all_toml_files_have_one_shape() {
     std::fs::remove_file(sandbox.path("healbench.toml")).unwrap();
     sandbox.write("prices.toml", "date = 2026-01-02\nprices = []\n");
     all.push(usage_error(&sandbox, &["run", "--agent", "openai:m", "--prices", "prices.toml"]));
-    let profile = include_str!("../../../../agents/profiles/typical.toml");
+    let profile = include_str!("../../../../agents/reader/profiles/typical.toml");
     sandbox.write("mine.toml", &profile.replacen("guess =", "gues =", 1));
     all.push(usage_error(&sandbox, &["run", "--agent", "scripted:mine.toml"]));
     sandbox.write("gate.toml", "[[check]]\nmetrics = \"success\"\n");

@@ -18,7 +18,7 @@ pub(crate) fn write_run(sandbox: &Sandbox, name: &str, trials: u32) {
         command: "healbench run".to_owned(),
         started: "2026-01-02T03:04:05Z".to_owned(),
         finished: None,
-        tokenizer: healbench_text::TOKENIZER.to_owned(),
+        tokenizer: healbench_tokens::TOKENIZER.to_owned(),
         status: RunStatus::Complete,
         episodes_done: plan.len(),
         shards: None,

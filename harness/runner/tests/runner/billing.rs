@@ -1,7 +1,7 @@
 //! Billed tokens: everything that is in the conversation is sent with every turn.
 
 use healbench_core::{BilledTokens, Origin, TurnCost};
-use healbench_text::TokenCounter;
+use healbench_tokens::TokenCounter;
 use serde_json::json;
 
 use super::outcomes::{ROLLED_BACK, SCRIPT, TASK, TurnsAgent, call, run_agent};

@@ -8,7 +8,7 @@ use healbench_core::{CONTENTS, Content, ErrorFormat, Guardrails, Seed, Step, Too
 use healbench_engine::definition::Action;
 use healbench_engine::{Engine, Expected, Failure, GuardedReply, IssueKind, Routing, World, WorldBase};
 use healbench_scenarios::{Scenario, built_in_suites, load_suite};
-use healbench_text::count_tokens;
+use healbench_tokens::count_tokens;
 use serde_json::Value;
 
 fn suites() -> Vec<Scenario> {

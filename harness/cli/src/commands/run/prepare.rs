@@ -11,7 +11,7 @@ use healbench_store::{
     CassetteMode, FORMAT_VERSION, NewRunDir, RunDir, RunDirError, RunLock, RunManifest, RunStatus, StoredScenario,
     VerifiedFiles,
 };
-use healbench_text::TOKENIZER;
+use healbench_tokens::TOKENIZER;
 
 use super::scratch::Scratch;
 use crate::args::RunArgs;
