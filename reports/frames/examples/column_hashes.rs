@@ -37,6 +37,7 @@ fn write_value(out: &mut String, value: &AnyValue<'_>) {
         AnyValue::Boolean(value) => write!(out, "{value}"),
         AnyValue::UInt32(value) => write!(out, "{value}"),
         AnyValue::UInt64(value) => write!(out, "{value}"),
+        AnyValue::Int64(value) => write!(out, "{value}"),
         AnyValue::Float64(value) => write!(out, "{value:?}"),
         AnyValue::String(value) => write!(out, "{value:?}"),
         AnyValue::StringOwned(value) => write!(out, "{:?}", value.as_str()),
