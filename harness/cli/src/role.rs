@@ -1,4 +1,4 @@
-//! Whether this process was started by a user, or by another process of this program that limits it.
+//! The role of this process: a user started it, or another process of this program that limits it.
 
 use std::ffi::OsStr;
 

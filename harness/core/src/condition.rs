@@ -218,7 +218,7 @@ pub struct ConditionEntry {
     pub summary: &'static str,
     /// The only environment that the condition applies to; `None` for all.
     pub environment: Option<EnvironmentKind>,
-    /// What the name stands for.
+    /// The values that the name stands for.
     pub values: AxisValues,
 }
 

@@ -1,9 +1,9 @@
-//! What a list of episodes shows, and its filters.
+//! The rows of a list of episodes, and its filters.
 
 use healbench_core::Outcome;
 use serde::{Deserialize, Serialize};
 
-/// A row of the index.
+/// A row of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IndexedEpisode {
     pub episode: u64,

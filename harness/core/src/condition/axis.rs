@@ -56,7 +56,7 @@ pub struct Axis {
     pub values: fn() -> Vec<(&'static str, &'static str)>,
     /// Other values as they are written; empty if there are none.
     pub others: &'static str,
-    /// What the axis needs to have an effect.
+    /// The need of the axis, without which it has no effect.
     pub needs: Option<Need>,
     /// Returns the value as it is written on the command line, in labels and in documents.
     pub word: fn(&AxisValues) -> String,
@@ -65,7 +65,7 @@ pub struct Axis {
     pub(super) set: fn(&mut AxisValues, &str, &Files<'_>) -> Result<(), AxisValueError>,
 }
 
-/// What an axis needs to have an effect.
+/// A need of an axis, without which it has no effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
     /// An error format other than `bare`.

@@ -1,4 +1,4 @@
-//! What a page is requested with.
+//! Requests of pages, and their queries.
 
 use healbench_analysis::EpisodeFilter;
 use serde::{Deserialize, Serialize};

@@ -31,7 +31,7 @@ pub(super) enum PageResponse {
     File(&'static str, String),
 }
 
-/// What making a page comes to.
+/// A page, or the error that is shown in its place.
 pub(super) type PageResult = Result<PageResponse, ErrorPage>;
 
 /// A page and what the server remembers of it.
