@@ -191,9 +191,6 @@ pub(crate) struct RunArgs {
     /// Run this shell command when the run is complete, with its directory in `HEALBENCH_RUN`.
     #[arg(long, value_name = "COMMAND")]
     pub(crate) on_complete: Option<String>,
-    /// Print a line on standard error for each finished cell.
-    #[arg(long, conflicts_with = "quiet")]
-    pub(crate) live: bool,
     /// Also print the results of each scenario.
     #[arg(long)]
     pub(crate) by_scenario: bool,

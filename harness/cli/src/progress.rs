@@ -1,5 +1,4 @@
-//! Reports the progress of a run: a bar on a terminal, otherwise periodic lines, the table of `--live`, and
-//! `progress.json` for other processes.
+//! Reports the progress of a run: a bar on a terminal, otherwise periodic lines, and `progress.json` for other processes.
 
 mod beacon;
 mod state;
@@ -64,9 +63,6 @@ impl RunProgress {
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             bar
         });
-        if let Some(header) = state.header() {
-            terminal.note(&header);
-        }
         let reporter =
             ProgressReporter { terminal: *terminal, bar, run: run.clone(), state: Mutex::new(state), beacon };
         reporter.draw(&reporter.lock());
@@ -74,13 +70,11 @@ impl RunProgress {
         RunProgress { ticker: Some(spawn_ticker(Arc::clone(&reporter))), reporter }
     }
 
-    /// Adds finished episodes. Lines of cells are printed in the order of these calls.
+    /// Adds finished episodes.
     pub(crate) fn add_finished(&self, results: &[EpisodeResult]) {
         let mut state = self.reporter.lock();
-        let lines: Vec<String> = results.iter().filter_map(|result| state.add_finished(&result.episode)).collect();
-        if !lines.is_empty() {
-            let print = || self.reporter.terminal.note(&lines.join("\n"));
-            self.reporter.bar.as_ref().map_or_else(print, |bar| bar.suspend(print));
+        for result in results {
+            state.add_finished(&result.episode);
         }
         self.reporter.draw(&state);
     }

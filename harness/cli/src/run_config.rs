@@ -43,7 +43,7 @@ const fn key(name: &'static str, kind: Kind, default: &'static str) -> Key {
     Key { name, kind, default }
 }
 
-const KEYS: [Key; 17] = [
+const KEYS: [Key; 16] = [
     key("scenarios", Kind::Scenarios, ""),
     key("agent", Kind::List(|_| Ok(())), "scripted:blind,scripted:typical,scripted:perfect, or scripted for claims"),
     key("condition", Kind::List(|_| Ok(())), "bare,sdk-typescript,sdk-typescript+recovery,fusion, or fusion to vary"),
@@ -67,15 +67,13 @@ const KEYS: [Key; 17] = [
     key("record", Kind::Path, "no recording"),
     key("replay", Kind::Path, "no replay"),
     key("budget", Kind::Budget, "no limit"),
-    key("live", Kind::Flag, ""),
     key("by_scenario", Kind::Flag, ""),
 ];
 
 /// Pairs of options of which one displaces the other of the file.
-const EXCLUSIVE: [(&str, &str); 7] = [
+const EXCLUSIVE: [(&str, &str); 6] = [
     ("record", "replay"),
     ("replay", "record"),
-    ("live", "quiet"),
     ("condition", "guardrails"),
     ("condition", "format"),
     ("guardrails", "condition"),

@@ -8,7 +8,6 @@ mod claims;
 mod compute;
 mod examples;
 mod headline;
-mod live;
 mod outcomes;
 mod positions;
 mod selection;
@@ -34,7 +33,6 @@ pub use claims::{ClaimReport, ClaimRow, ClaimVerdict};
 pub use compute::{Scope, suite_name, summarize};
 pub use examples::{Example, OtherTrial};
 pub use headline::{HeadlineComparison, HeadlineConditions};
-pub use live::{LiveCell, LiveCells};
 pub use positions::{CallsAt, LAST_CALL_NUMBER};
 pub use selection::{EqualRows, SelectedAgent, Selection, agents_by_information, equal_rows, select};
 

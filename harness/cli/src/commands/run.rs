@@ -90,7 +90,7 @@ fn execute_and_save(
     let price = move |agent: usize, usage: &Usage| Some(prices.get(agent).copied()??.usd(usage));
     let budget = args.budget.map(|budget| budget.share(manifest.episodes().len(), manifest.plan.len()));
     let limits = Limits { budget, price: Arc::new(price) };
-    let mut state = ProgressState::new(manifest, args.live, Instant::now());
+    let mut state = ProgressState::new(manifest, Instant::now());
     let mut checkpoints = match manifest.has_journal() {
         true => Some(open_checkpoints(run, manifest, run_spec, clients, limits, &mut state)?),
         false => None,

@@ -22,7 +22,7 @@ const GRACE_S: u32 = 120;
 const DEFAULT_MAX_INDEX: u32 = 1000;
 
 /// Options of `run` that the scripts set.
-const OWN_OPTIONS: [(&str, &str); 8] = [
+const OWN_OPTIONS: [(&str, &str); 7] = [
     ("shard", "the scripts number the shards"),
     ("out", "shards are in DIR/shards"),
     ("resume", "the scripts resume shards by themselves"),
@@ -30,7 +30,6 @@ const OWN_OPTIONS: [(&str, &str); 8] = [
     ("on_complete", "write it before `--`, to run after the merge"),
     ("record", "write it before `--`, which gives each shard a folder and merges them"),
     ("jobs", "write `--cpus` before `--`"),
-    ("live", "nobody watches the shards; use `healbench status`"),
 ];
 
 /// Writes `submit`, `shard.sbatch` and `merge.sbatch`.

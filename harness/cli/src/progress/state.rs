@@ -1,9 +1,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use healbench_analysis::LiveCells;
 use healbench_core::{AgentKind, EpisodeRecord, ModelUsage, Outcome, Plan};
-use healbench_render::LiveTable;
 use healbench_store::{Progress, RunManifest};
 
 /// The progress of an active run. The caller passes the time.
@@ -16,7 +14,6 @@ pub(crate) struct ProgressState {
     pub(crate) started: Instant,
     failures: BTreeMap<Outcome, u64>,
     cost: ModelCost,
-    live: Option<(LiveTable, LiveCells)>,
 }
 
 #[derive(Default)]
@@ -52,21 +49,16 @@ impl ModelCost {
 }
 
 impl ProgressState {
-    /// Creates the state of a run that starts or is resumed at `now`. With `live`, it returns a line for each complete
-    /// cell.
-    pub(crate) fn new(manifest: &RunManifest, live: bool, now: Instant) -> ProgressState {
-        let (plan, episodes) = (manifest.plan.clone(), manifest.episodes());
-        let total = episodes.len();
-        let live = live.then(|| (LiveTable::new(&plan), LiveCells::new(&plan, episodes)));
+    /// Creates the state of a run that starts or is resumed at `now`.
+    pub(crate) fn new(manifest: &RunManifest, now: Instant) -> ProgressState {
         ProgressState {
-            plan,
-            total,
+            plan: manifest.plan.clone(),
+            total: manifest.episodes().len(),
             done: 0,
             finished_now: 0,
             started: now,
             failures: BTreeMap::new(),
             cost: ModelCost::default(),
-            live,
         }
     }
 
@@ -75,17 +67,15 @@ impl ProgressState {
     pub(crate) fn add_earlier(&mut self, row: &EpisodeRecord) {
         if row.outcome.is_scored() {
             self.add_cost(row);
-            // The lines of cells that were complete then have already been printed.
             self.count(row);
         }
     }
 
-    /// Adds an episode finished by this process. Returns the line of its cell if `live` is set and the cell is
-    /// complete.
-    pub(crate) fn add_finished(&mut self, row: &EpisodeRecord) -> Option<String> {
+    /// Adds an episode finished by this process.
+    pub(crate) fn add_finished(&mut self, row: &EpisodeRecord) {
         self.finished_now += 1;
         self.add_cost(row);
-        self.count(row)
+        self.count(row);
     }
 
     fn add_cost(&mut self, row: &EpisodeRecord) {
@@ -94,18 +84,11 @@ impl ProgressState {
         }
     }
 
-    fn count(&mut self, row: &EpisodeRecord) -> Option<String> {
+    fn count(&mut self, row: &EpisodeRecord) {
         self.done += 1;
         if row.outcome != Outcome::Success {
             *self.failures.entry(row.outcome).or_default() += 1;
         }
-        let (table, cells) = self.live.as_mut()?;
-        cells.add(&self.plan, row).map(|cell| table.cell(&cell))
-    }
-
-    /// Returns the heading of the table of cells if `live` is set.
-    pub(crate) fn header(&self) -> Option<String> {
-        self.live.as_ref().map(|(table, _)| table.header())
     }
 
     pub(crate) fn total(&self) -> u64 {
@@ -210,7 +193,7 @@ mod tests {
     /// Returns the progress text after each of some episodes, one every ten seconds.
     fn progress_lines(kind: AgentKind, rows: &[EpisodeRecord]) -> Vec<String> {
         let started = Instant::now();
-        let mut state = ProgressState::new(&manifest(kind), false, started);
+        let mut state = ProgressState::new(&manifest(kind), started);
         let mut progress_lines = vec![format_progress(&state.snapshot(started, 0))];
         for (index, row) in rows.iter().enumerate() {
             state.add_finished(row);
@@ -246,7 +229,7 @@ mod tests {
     #[test]
     fn the_rate_excludes_earlier_episodes() {
         let started = Instant::now();
-        let mut state = ProgressState::new(&manifest(AgentKind::Scripted), false, started);
+        let mut state = ProgressState::new(&manifest(AgentKind::Scripted), started);
         (0..4).for_each(|episode| state.add_earlier(&row(episode, Outcome::Limit, None)));
         let later = started + Duration::from_secs(2);
         assert_eq!(format_progress(&state.snapshot(later, 0)), "66% · 4 of 6 episodes · 0% success");
@@ -258,37 +241,13 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_is_printed_after_its_last_trial() {
-        let mut state = ProgressState::new(&manifest(AgentKind::Llm), true, Instant::now());
-        state.add_earlier(&row(5, Outcome::Success, Some(0.25)));
-        let rows = [
-            row(0, Outcome::Success, Some(0.02)),
-            row(4, Outcome::Infra, None),
-            row(1, Outcome::Success, None),
-            row(3, Outcome::GaveUp, Some(0.75)),
-            row(2, Outcome::TaskFail, Some(0.02)),
-        ];
-        let lines: Vec<Option<String>> = rows.iter().map(|row| state.add_finished(row)).collect();
-        assert!(lines[..3].iter().all(Option::is_none));
-        let (header, b, a) = (state.header().unwrap(), lines[3].as_deref().unwrap(), lines[4].as_deref().unwrap());
-        let table = [header.as_str(), b, a].join("\n");
-        assert_eq!(
-            table,
-            "scenario             agent       setting  success   calls/ep.  tokens/ep.    US $/ep.\n\
-             shop/\\u{1b}[2Jorder  b · seeded  none         1/2         4.0       1,020       0.500\n\
-             shop/\\u{1b}[2Jorder  a · seeded  none         2/3         4.0       1,020           —"
-        );
-        assert_eq!(state.live.unwrap().1.open(), 0);
-    }
-
-    #[test]
-    fn a_shard_has_parts_of_cells() {
+    fn a_shard_counts_its_own_episodes() {
         let mut sharded = manifest(AgentKind::Scripted);
         sharded.shards = healbench_core::Shards::new(vec![1], 2);
         assert_eq!(sharded.episodes().iter().collect::<Vec<_>>(), [0, 2, 3, 5]);
-        let mut state = ProgressState::new(&sharded, true, Instant::now());
+        let mut state = ProgressState::new(&sharded, Instant::now());
         assert_eq!(state.total(), 4);
-        assert_eq!(state.add_finished(&row(0, Outcome::Success, None)), None);
-        assert!(state.add_finished(&row(2, Outcome::Limit, None)).unwrap().contains("1/2"));
+        state.add_finished(&row(0, Outcome::Success, None));
+        assert_eq!(state.done(), 1);
     }
 }

@@ -57,12 +57,11 @@ fn a_named_condition_has_the_rows_of_its_parts() {
 #[test]
 fn the_name_is_in_every_output() {
     let sandbox = Sandbox::new();
-    let shown = run(&sandbox, "a", &["--condition", ALL, "--by-scenario", "--live"]);
+    let shown = run(&sandbox, "a", &["--condition", ALL, "--by-scenario"]);
     let manifest: Value =
         serde_json::from_str(&std::fs::read_to_string(sandbox.path("a/manifest.json")).unwrap()).unwrap();
     let outputs = [
         ("run", shown.out),
-        ("--live", shown.err),
         ("plan", sandbox.ok(&[&["plan", "--condition", ALL][..], &AGENT].concat()).out),
         ("manifest", manifest["plan"]["conditions"].to_string()),
         ("markdown", sandbox.ok(&["report", "a", "--markdown"]).out),

@@ -50,7 +50,7 @@ fn all_options_are_printed_with_their_sources_and_nothing_is_run() {
     let sandbox = Sandbox::new();
     sandbox.write(
         "healbench.toml",
-        "[run]\nscenarios = [\"quickstart\"]\nagent = [\"scripted:typical\"]\nformat = [\"serde\"]\nbudget = \"2usd\"\nout = \"a\\u001bb\"\nlive = true\n",
+        "[run]\nscenarios = [\"quickstart\"]\nagent = [\"scripted:typical\"]\nformat = [\"serde\"]\nbudget = \"2usd\"\nout = \"a\\u001bb\"\nby_scenario = true\n",
     );
     let shown = sandbox.ok(&["run", "--print-config", "--by-scenario"]).out;
     insta::assert_snapshot!(shown);
@@ -115,9 +115,9 @@ fn the_file_is_found_above_and_its_paths_are_relative_to_it() {
 #[test]
 fn a_flag_displaces_the_option_of_the_file_that_excludes_it() {
     let sandbox = Sandbox::new();
-    sandbox.write("healbench.toml", "[run]\nrecord = \"tapes\"\nlive = true\n");
-    let shown = sandbox.ok(&["run", "--print-config", "--replay", "old", "--quiet"]).out;
-    let lines = ["# record = no recording  # default", "replay = \"old\"  # --replay", "live = false  # default"];
+    sandbox.write("healbench.toml", "[run]\nrecord = \"tapes\"\n");
+    let shown = sandbox.ok(&["run", "--print-config", "--replay", "old"]).out;
+    let lines = ["# record = no recording  # default", "replay = \"old\"  # --replay"];
     for line in lines {
         assert!(shown.contains(&format!("\n{line}\n")), "{line}: {shown}");
     }
@@ -143,7 +143,7 @@ fn errors_of_all_toml_files_have_one_shape() {
         run("[run]\nagent = []\n"),
         run("[run]\nagent = [\"scripted:blind,scripted:typical\"]\n"),
         run("[run]\nbudget = \"much\"\n"),
-        run("[run]\nlive = 1\n"),
+        run("[run]\nby_scenario = 1\n"),
         run("[run]\nrecord = \"a\"\nreplay = \"b\"\n"),
         run("[run]\nresume = \"a\"\n"),
         run("[run\n"),
