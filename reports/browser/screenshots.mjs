@@ -17,7 +17,7 @@ for (const [name, file] of Object.entries(files)) {
       await page.goto(address(file));
       const take = (part) => page.screenshot({ path: join(target, `${name}-${width}-${colorScheme}-${part}.png`) });
       await take('top');
-      for (const part of ['matrix', 'effects', 'spent', 'fixed', 'calls', 'scenarios']) {
+      for (const part of ['matrix', 'effects', 'fixed', 'calls', 'scenarios']) {
         const head = page.locator(`#${part}`);
         if ((await head.count()) === 0) continue;
         await head.evaluate((head) => head.scrollIntoView());

@@ -180,44 +180,6 @@ describe('the address of a page', () => {
   });
 });
 
-describe('charts', () => {
-  it('say their values on hover and on focus, and lead to transcripts', async () => {
-    const { page, close } = await open();
-    const mark = page.locator('#spent + figure .wide a.mark').nth(1);
-    const name = await mark.getAttribute('aria-label');
-    assert.match(name, /^scripted:\w+ .+: success \d+%, [\d,.k]+ billed tokens per episode$/);
-    const tip = page.locator('.tip');
-    assert.ok(!(await tip.isVisible()));
-    await mark.scrollIntoViewIfNeeded();
-    const box = await mark.boundingBox();
-    await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
-    const told = (await tip.innerText()).split('\n');
-    assert.ok(told.includes(name) && told.length > 1, 'the marks that lie upon each other');
-    await page.keyboard.press('Escape');
-    assert.ok(!(await tip.isVisible()));
-    await mark.focus();
-    assert.equal(await tip.innerText(), name);
-    const condition = Number(await mark.getAttribute('data-c'));
-    await mark.press('Enter');
-    await page.locator('.aligned').waitFor();
-    const labels = await page.locator('fieldset label').allInnerTexts();
-    assert.ok((await heads(page)).includes(labels[condition].trim()));
-    await close();
-  });
-
-  it('have one color for an agent', async () => {
-    const { page, close } = await open();
-    const colors = async (agent) => new Set(await page.$$eval(`.ranked [href="#scenarios"][data-agent="${agent}"]`, (links) =>
-      links.map((link) => link.closest('tr').querySelector('.dot')).filter(Boolean).map((dot) => getComputedStyle(dot).color)));
-    const [first, second] = [await colors(0), await colors(1)];
-    assert.ok(first.size === 1 && second.size === 1 && [...first][0] !== [...second][0]);
-    const legend = await page.$$eval('#fixed + figure .wide circle, #fixed + figure .wide polygon', (marks) =>
-      [...new Set(marks.map((mark) => getComputedStyle(mark)).flatMap((style) => [style.fill, style.stroke]))]);
-    for (const color of [...first, ...second]) assert.ok(legend.includes(color), `${color} is not in ${legend}`);
-    await close();
-  });
-});
-
 describe('tables', () => {
   for (const [name, viewport] of Object.entries(sizes)) {
     it(`cut no column off, and keep heads and first columns in sight, ${name}`, async () => {

@@ -7,16 +7,12 @@
 //! An SVG has no theme. Its colors are roles (`roles.rs`) that `charts.css` maps to the page's variables. Everything
 //! shown by color is also shown by shape, dash, hatch or order.
 
-mod curves;
 mod forest;
 mod frame;
-mod hatch;
 mod legend;
 mod markers;
 mod postprocess;
 mod roles;
-mod scatter;
-mod stacks;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -26,10 +22,7 @@ use std::io;
 
 use plotters::drawing::DrawingAreaErrorKind;
 
-pub(crate) use curves::{Curve, Curves, curves};
 pub(crate) use forest::{Forest, ForestRow, forest};
-pub(crate) use scatter::{MAX_WHISKER_POINTS, Point, Scatter, scatter};
-pub(crate) use stacks::{Bar, CallKind, CallStatus, Panel, Stacks, stacks};
 
 /// Maps the color roles to the page's variables; part of the page's style sheet.
 pub(crate) const CSS: &str = include_str!("charts/charts.css");
@@ -51,11 +44,10 @@ struct Mark {
     link: Option<Link>,
 }
 
-/// The scenarios that a mark leads to: those of an agent, and one of its conditions, by their indices in the report.
+/// The scenarios that a mark leads to: those of an agent, by its index in the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Link {
     pub(crate) agent: usize,
-    pub(crate) condition: Option<usize>,
 }
 
 impl Mark {

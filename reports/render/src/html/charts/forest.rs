@@ -5,9 +5,8 @@ use plotters::style::text_anchor::{HPos, VPos};
 use plotters::style::{Color, RGBColor};
 
 use super::frame::{Frame, Margins, build_frame, draw_axis_titles, draw_svg};
-use super::legend::{self, LegendEntry, LegendKey};
-use super::markers::{self, CIRCLE, DIAMOND, Marker};
-use super::postprocess::SeriesPattern;
+use super::legend::{self, LegendEntry};
+use super::markers::{self, Marker};
 use super::roles::{self, FAINT, INK, PAPER};
 use super::text::Area;
 use super::ticks::Axis;
@@ -64,7 +63,7 @@ pub(crate) fn forest(data: &Forest, width: u32) -> Result<Option<String>, ChartE
     // Height of the axis numbers, the title and the legend.
     let (numbers, below) = (rows + 22, rows + 22 + 3 + text::LINE_HEIGHT);
     let height = below + 10 + legend::height(&entries, layout.width);
-    let svg = draw_svg(&data.caption, (layout.width, height), SeriesPattern::Plain, |area| {
+    let svg = draw_svg(&data.caption, (layout.width, height), |area| {
         let plot_area = area.clone().shrink((0, 0), (layout.width, numbers));
         let count = if layout.wide { 8 } else { 4 };
         let ends = values.iter().fold(data.range, |(low, high): (f64, f64), at| (low.min(*at), high.max(*at)));
@@ -163,7 +162,7 @@ fn draw_row(
     match estimate.filter(|estimate| is_drawable(*estimate)) {
         Some(estimate) => {
             let at = draw_effect(area, frame, (estimate, finite_interval(*interval)), middle, group)?;
-            let link = Some(Link { agent: group, condition: None });
+            let link = Some(Link { agent: group });
             Ok(Some(Mark::around(at, format!("{label}: {numbers}"), link)))
         }
         None => Ok(None),
@@ -192,11 +191,10 @@ fn draw_effect(
 
 /// Returns the marker of an effect in a color; `significant` if its interval excludes zero.
 fn effect_marker(significant: bool, role: RGBColor) -> Marker {
-    Marker { shape: if significant { DIAMOND } else { CIRCLE }, role, filled: significant, radius: 5 }
+    Marker { role, filled: significant, radius: 5 }
 }
 
 fn legend_entries() -> [LegendEntry; 2] {
-    [(true, "interval excludes zero"), (false, "interval includes zero, or no interval")].map(|(significant, label)| {
-        LegendEntry { key: LegendKey::Point(effect_marker(significant, FAINT)), label: label.to_owned() }
-    })
+    [(true, "interval excludes zero"), (false, "interval includes zero, or no interval")]
+        .map(|(significant, label)| LegendEntry { marker: effect_marker(significant, FAINT), label: label.to_owned() })
 }

@@ -4,7 +4,7 @@ use plotters::chart::{ChartBuilder, ChartContext};
 use plotters::prelude::{Cartesian2d, IntoDrawingArea, SVGBackend, TRANSPARENT};
 use plotters::style::text_anchor::{HPos, VPos};
 
-use super::postprocess::{SeriesPattern, postprocess};
+use super::postprocess::postprocess;
 use super::roles::{FAINT, GRID};
 use super::text::Area;
 use super::ticks::Axis;
@@ -26,7 +26,6 @@ pub(super) struct Margins {
 pub(super) fn draw_svg(
     caption: &Caption,
     (width, height): (i32, i32),
-    pattern: SeriesPattern,
     draw: impl FnOnce(&Area<'_>) -> Result<Vec<Mark>, ChartError>,
 ) -> Result<String, ChartError> {
     let size = (width.unsigned_abs(), height.unsigned_abs());
@@ -35,7 +34,7 @@ pub(super) fn draw_svg(
     let marks = draw(&area)?;
     area.present()?;
     drop(area);
-    Ok(postprocess(&svg, caption, size, (pattern, &marks)))
+    Ok(postprocess(&svg, caption, size, &marks))
 }
 
 /// Draws axes, numbers and grid.

@@ -1,11 +1,8 @@
 //! The legend below a chart.
 
-use plotters::element::{PathElement, Rectangle};
 use plotters::style::text_anchor::{HPos, VPos};
-use plotters::style::{Color, RGBColor};
 
 use super::markers::{self, Marker};
-use super::postprocess::DASHED_WIDTH;
 use super::roles::INK;
 use super::text::Area;
 use super::{ChartError, text};
@@ -15,33 +12,13 @@ const LINE_HEIGHT: i32 = 18;
 /// Space between entries in pixels.
 const GAP: i32 = 16;
 
-/// The symbol before an entry's text.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum LegendKey {
-    /// The line and marker of a series.
-    Curve(Marker),
-    /// The marker of a point.
-    Point(Marker),
-    /// The fill of a bar.
-    Fill(RGBColor),
-    /// No symbol: a note.
-    None,
-}
+/// The width of the marker before an entry's text, in pixels.
+const KEY: i32 = 18;
 
-impl LegendKey {
-    fn width(self) -> i32 {
-        match self {
-            LegendKey::Curve(_) => 36,
-            LegendKey::Point(_) => 18,
-            LegendKey::Fill(_) => 20,
-            LegendKey::None => 0,
-        }
-    }
-}
-
+/// A marker and its meaning.
 #[derive(Clone, Debug)]
 pub(super) struct LegendEntry {
-    pub(super) key: LegendKey,
+    pub(super) marker: Marker,
     pub(super) label: String,
 }
 
@@ -54,26 +31,14 @@ pub(super) fn height(entries: &[LegendEntry], width: i32) -> i32 {
 pub(super) fn draw(area: &Area<'_>, entries: &[LegendEntry], top: i32, width: i32) -> Result<(), ChartError> {
     for (entry, placed) in entries.iter().zip(place_entries(entries, width)) {
         let mut middle = top + placed.y + LINE_HEIGHT / 2;
-        draw_key(area, entry.key, (placed.x, middle))?;
-        let from = placed.x + entry.key.width();
+        markers::draw(area, entry.marker, (placed.x + 7, middle))?;
+        let from = placed.x + KEY;
         for line in &placed.lines {
             text::draw(area, line, &text::style(INK, HPos::Left, VPos::Center), (from, middle), width - from)?;
             middle += LINE_HEIGHT;
         }
     }
     Ok(())
-}
-
-fn draw_key(area: &Area<'_>, key: LegendKey, (x, y): (i32, i32)) -> Result<(), ChartError> {
-    match key {
-        LegendKey::Curve(marker) => {
-            area.draw(&PathElement::new(vec![(x, y), (x + 30, y)], marker.role.stroke_width(DASHED_WIDTH)))?;
-            markers::draw(area, marker, (x + 15, y))
-        }
-        LegendKey::Point(marker) => markers::draw(area, marker, (x + 7, y)),
-        LegendKey::Fill(role) => Ok(area.draw(&Rectangle::new([(x, y - 6), (x + 14, y + 6)], role.filled()))?),
-        LegendKey::None => Ok(()),
-    }
 }
 
 /// The position of an entry and the lines of its text.
@@ -94,9 +59,9 @@ impl PlacedEntry {
 fn place_entries(entries: &[LegendEntry], width: i32) -> Vec<PlacedEntry> {
     let (mut x, mut y, mut next) = (0, 0, LINE_HEIGHT);
     let placed = |entry: &LegendEntry| {
-        let lines = text::wrap(&entry.label, width - entry.key.width());
+        let lines = text::wrap(&entry.label, width - KEY);
         let needed = match &lines[..] {
-            [line] => entry.key.width() + text::width(line),
+            [line] => KEY + text::width(line),
             _ => width,
         };
         if x > 0 && x + needed > width {

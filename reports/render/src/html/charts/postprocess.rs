@@ -3,35 +3,14 @@
 use std::fmt::Write as _;
 
 use super::text::{svg_font_size, xml_char};
-use super::{Caption, Link, Mark, hatch, roles};
-
-/// The dash patterns of series, which distinguish them without color. The first series has a solid line.
-const DASHES: [&str; 7] = ["8 4", "2 3", "9 3 2 3", "14 4", "5 2", "9 3 2 3 2 3", "1 4"];
-/// The stroke width of dashed lines. No other line of a series color has it.
-pub(super) const DASHED_WIDTH: u32 = 2;
-
-/// The patterns to add to plain colors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum SeriesPattern {
-    /// None.
-    Plain,
-    /// Series' lines are dashed.
-    Dashes,
-    /// Rectangles are hatched.
-    Hatches,
-}
+use super::{Caption, Link, Mark};
 
 /// Removes repeated attributes, fonts and themes, and adds names and a view box.
 ///
 /// Replacements only affect markup: the search strings contain quotation marks, which are escaped in text.
-pub(super) fn postprocess(
-    svg: &str,
-    caption: &Caption,
-    (width, height): (u32, u32),
-    (pattern, marks): (SeriesPattern, &[Mark]),
-) -> String {
+pub(super) fn postprocess(svg: &str, caption: &Caption, (width, height): (u32, u32), marks: &[Mark]) -> String {
     let body = svg.split_once('>').map_or("", |(_, body)| body);
-    let mut body = body
+    let body = body
         .replace('\n', "")
         .replace(" opacity=\"1\"", "")
         .replace(" stroke=\"none\"", "")
@@ -41,13 +20,7 @@ pub(super) fn postprocess(
         .replace(" text-anchor=\"start\"", "")
         .replace(" \"/>", "\"/>");
     let id = format!("{}-{width}", xml_id(&caption.id));
-    let mut definitions = String::new();
-    match pattern {
-        SeriesPattern::Plain => {}
-        SeriesPattern::Dashes => body = apply_dashes(body),
-        SeriesPattern::Hatches => (body, definitions) = hatch::apply_hatches(body, &id),
-    }
-    let mut out = String::with_capacity(body.len() + definitions.len() + 1024);
+    let mut out = String::with_capacity(body.len() + 1024);
     // Writing to a `String` cannot fail.
     let _ = write!(
         out,
@@ -62,7 +35,6 @@ pub(super) fn postprocess(
     );
     let _ = write!(out, r#"<title id="{id}-t">{}</title>"#, escape_xml(&caption.title));
     let _ = write!(out, r#"<desc id="{id}-d">{}</desc>"#, escape_xml(&caption.description));
-    out.push_str(&definitions);
     let body = body.strip_suffix("</svg>").unwrap_or(&body);
     out.push_str(body);
     marks.iter().for_each(|mark| out.push_str(&format_mark(mark, (width as i32, height as i32))));
@@ -78,22 +50,11 @@ fn format_mark(mark: &Mark, (width, height): (i32, i32)) -> String {
     let rect = format!(r#"<rect x="{left}" y="{top}" width="{}" height="{}"/>"#, right - left, bottom - top);
     let text = escape_xml(&mark.text);
     match mark.link {
-        Some(Link { agent, condition }) => {
-            let condition = condition.map(|condition| format!(r#" data-c="{condition}""#)).unwrap_or_default();
-            format!(
-                r##"<a class="mark" href="#scenarios" data-agent="{agent}"{condition} aria-label="{text}">{rect}</a>"##
-            )
+        Some(Link { agent }) => {
+            format!(r##"<a class="mark" href="#scenarios" data-agent="{agent}" aria-label="{text}">{rect}</a>"##)
         }
         None => format!(r#"<g class="mark" tabindex="0" role="img" aria-label="{text}">{rect}</g>"#),
     }
-}
-
-fn apply_dashes(mut body: String) -> String {
-    for (role, dash) in roles::SERIES.iter().skip(1).zip(DASHES) {
-        let line = format!(r#"stroke="{}" stroke-width="{DASHED_WIDTH}""#, roles::hex(*role));
-        body = body.replace(&line, &format!(r#"{line} stroke-dasharray="{dash}""#));
-    }
-    body
 }
 
 /// Keeps letters, digits, `-` and `_`.

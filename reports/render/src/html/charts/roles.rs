@@ -11,8 +11,6 @@ pub(super) const FAINT: RGBColor = RGBColor(0x57, 0x60, 0x6A);
 pub(super) const GRID: RGBColor = RGBColor(0xD0, 0xD7, 0xDE);
 /// The background, also used to cover what is behind a shape.
 pub(super) const PAPER: RGBColor = RGBColor(0xFF, 0xFF, 0xFF);
-/// Success.
-pub(super) const GOOD: RGBColor = RGBColor(0x1A, 0x6B, 0x2F);
 /// Series and groups: the colors of Okabe and Ito, darkened to a contrast of 3:1 with white.
 pub(super) const SERIES: [RGBColor; 8] = [
     RGBColor(0x00, 0x72, 0xB2),
@@ -28,9 +26,4 @@ pub(super) const SERIES: [RGBColor; 8] = [
 /// Returns the color of a series, repeating after eight.
 pub(super) fn series(index: usize) -> RGBColor {
     SERIES[index % SERIES.len()]
-}
-
-/// Returns the color of a role in the notation of plotters, such as `#1B1F24`.
-pub(super) fn hex(role: RGBColor) -> String {
-    format!("#{:02X}{:02X}{:02X}", role.0, role.1, role.2)
 }

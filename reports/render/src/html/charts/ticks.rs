@@ -15,12 +15,6 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// The axis of a share: 0 to 100%, with space for markers at both ends.
-    pub(super) fn shares() -> Axis {
-        let ticks = [0, 25, 50, 75, 100].map(|percent| (f64::from(percent) / 100.0, format!("{percent}%")));
-        Axis { low: -0.03, high: 1.03, ticks: ticks.to_vec(), grid: true }
-    }
-
     /// An axis from `low` to `high`, extended to round numbers, with about `count` steps.
     pub(super) fn linear(low: f64, high: f64, count: i32) -> Axis {
         // A range of almost equal ends cannot be divided.
@@ -33,36 +27,6 @@ impl Axis {
         let at: Vec<f64> = (0..=steps).map(|index| (first + f64::from(index)) * step).collect();
         let labels = format_ticks(&at, step);
         Axis { low: first * step, high: last * step, ticks: at.into_iter().zip(labels).collect(), grid: true }
-    }
-
-    /// An axis of whole numbers from 0 to `high`, which need not be round.
-    pub(super) fn integers(high: u32, count: i32) -> Axis {
-        let high = f64::from(high.max(1));
-        let step = round_step(high / f64::from(count.max(1))).max(1.0);
-        let mut axis = Axis::linear(0.0, high, 1);
-        let at: Vec<f64> = (0..=(high / step) as u32).map(|index| f64::from(index) * step).collect();
-        axis.ticks = at.iter().copied().zip(format_ticks(&at, step)).collect();
-        axis.high = high;
-        axis.grid = false;
-        axis
-    }
-
-    /// An axis of powers of ten from `low` to `high`, both positive, with 2 and 5 in between if there are few.
-    /// Positions are decimal logarithms.
-    pub(super) fn logarithmic(low: f64, high: f64, count: i32) -> Axis {
-        let (low, high) = (low.log10(), high.log10().max(low.log10() + 0.1));
-        let margin = (high - low) * 0.04;
-        let decades = (high - low).ceil().max(1.0);
-        let factors: &[f64] = if decades * 3.0 <= f64::from(count) { &[1.0, 2.0, 5.0] } else { &[1.0] };
-        // There are at most 30 powers of ten between a trillionth and the largest drawable number.
-        let every = (decades / f64::from(count.max(1))).ceil().max(1.0) as usize;
-        let powers = (low.floor() as i32..=high.ceil() as i32).step_by(every);
-        let ticks = powers
-            .flat_map(|power| factors.iter().map(move |factor| factor * 10f64.powi(power)))
-            .filter(|value| (low - margin..=high + margin).contains(&value.log10()))
-            .map(|value| (value.log10(), format_ticks(&[value], value).concat()))
-            .collect();
-        Axis { low: low - margin, high: high + margin, ticks, grid: true }
     }
 
     /// Adds a sign to positive labels, for differences.
@@ -154,21 +118,5 @@ mod tests {
         assert_eq!(tick_labels(Axis::linear(0.0, 7_400.0, 4)), ["0", "2,000", "4,000", "6,000", "8,000"]);
         assert_eq!(tick_labels(Axis::linear(0.0, 41_000.0, 3)), ["0", "20k", "40k", "60k"]);
         assert_eq!(tick_labels(Axis::linear(5.0, 5.0, 2)), ["5.0", "5.5", "6.0"]);
-    }
-
-    #[test]
-    fn whole_numbers() {
-        assert_eq!(tick_labels(Axis::integers(6, 8)), ["0", "1", "2", "3", "4", "5", "6"]);
-        assert_eq!(tick_labels(Axis::integers(15, 4)), ["0", "5", "10", "15"]);
-        assert_eq!(tick_labels(Axis::integers(0, 4)), ["0", "1"]);
-    }
-
-    #[test]
-    fn powers_of_ten() {
-        assert_eq!(
-            tick_labels(Axis::logarithmic(900.0, 60_000.0, 6)),
-            ["1,000", "2,000", "5,000", "10k", "20k", "50k"]
-        );
-        assert_eq!(tick_labels(Axis::logarithmic(900.0, 60_000.0, 4)), ["1,000", "10k"]);
     }
 }

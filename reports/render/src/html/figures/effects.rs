@@ -49,7 +49,7 @@ pub(super) fn effects(report: &Report) -> Result<Markup, ChartError> {
                 "Effects on success in points: with the switch minus without it, in the same scenario and trial. A filled mark means that the "
                 "interval excludes zero. The charts share their axis, and an agent has one color everywhere."
             }
-            (left_out(all.len().saturating_sub(MAX_CHARTS)))
+            (left_out(all.len().saturating_sub(MAX_CHARTS), "chart"))
             div.figures { @for (titles, ablations, chart) in &charts {
                 figure {
                     @match (ablations, shared_labels(ablations)) {
