@@ -28,7 +28,6 @@ pub struct Diagnostic {
     pub column: usize,
     /// The number of characters to mark in the line, at least 1.
     pub length: usize,
-    /// The problem.
     pub message: String,
     /// Advice on how to fix it.
     pub help: Option<String>,

@@ -14,7 +14,6 @@ pub enum Expectation {
     Server(ServerCheck),
     /// A matching call succeeded.
     Called {
-        /// The tool.
         tool: String,
         /// The action's name; `None` for a tool without a discriminator.
         action: Option<String>,
@@ -33,7 +32,6 @@ pub struct EpisodeState<'a> {
     pub state: &'a [bool],
     /// True if the agent said that the task cannot be done.
     pub gave_up: bool,
-    /// The successful calls.
     pub succeeded: &'a [ToolCall],
 }
 

@@ -28,7 +28,6 @@ pub(crate) enum ColumnGenerator {
     Phrase(Vec<Vec<String>>),
     /// The same value in every row.
     Constant(Value),
-    /// The row's number.
     Number,
 }
 

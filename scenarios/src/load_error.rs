@@ -17,10 +17,7 @@ pub enum LoadError {
     },
     /// The folder contains no scenario files.
     #[error("no scenario files (*.yaml, *.yml, *.json) in `{path}`")]
-    Empty {
-        /// The folder.
-        path: String,
-    },
+    Empty { path: String },
     /// A file or folder cannot be read.
     #[error("cannot read `{path}`: {source}")]
     Unreadable {
@@ -31,10 +28,7 @@ pub enum LoadError {
     },
     /// The file's extension is not one of a scenario file.
     #[error("`{path}` is not a scenario file (*.yaml, *.yml, *.json)")]
-    Extension {
-        /// The file.
-        path: String,
-    },
+    Extension { path: String },
     /// Files are not valid scenarios.
     #[error("{} in the scenario files", problem_count(diagnostics.len()))]
     Invalid {

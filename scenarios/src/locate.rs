@@ -21,9 +21,7 @@ use crate::Diagnostic;
 /// The syntax of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Syntax {
-    /// YAML 1.2.
     Yaml,
-    /// JSON.
     Json,
 }
 
@@ -37,7 +35,6 @@ impl Syntax {
     }
 }
 
-/// A parsed file.
 pub(crate) struct Document<'a> {
     pub(crate) label: &'a str,
     text: &'a str,

@@ -20,11 +20,9 @@ pub struct Scenario {
     pub title: String,
     /// The purpose of the scenario; may be empty.
     pub description: String,
-    /// Arbitrary labels.
     pub tags: Vec<String>,
     /// The cluster: the id, unless the file names another one.
     pub cluster: String,
-    /// The agent's task.
     pub task: Task,
     /// The tools, in the order of the file.
     pub tools: Vec<Tool>,
@@ -49,7 +47,6 @@ pub struct Scenario {
     pub(crate) summary_cache: WorldSummaryCache,
 }
 
-/// The agent's task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
     /// The text of the task.
@@ -63,7 +60,6 @@ pub struct Task {
 pub struct Source {
     /// The path as given, or `built-in:` followed by the path in the suite.
     pub path: String,
-    /// The text.
     pub text: String,
     /// `yaml`, `yml` or `json`.
     pub extension: String,

@@ -15,7 +15,6 @@ static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
     schema
 });
 
-/// Returns the schema.
 pub(crate) fn schema() -> &'static Value {
     &SCHEMA
 }

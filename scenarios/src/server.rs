@@ -30,9 +30,7 @@ pub struct Server {
 pub enum ServerEndpoint {
     /// The program and its arguments. `{dir}` is the folder of the episode, as in the other commands of a server.
     Command(Vec<String>),
-    /// A URL.
     Url {
-        /// The URL.
         url: String,
         /// The name of the environment variable with the bearer token.
         token_env: Option<String>,
@@ -64,14 +62,7 @@ impl Server {
 #[derive(Debug, Clone, PartialEq)]
 pub enum ServerCheck {
     /// A call succeeds, and its response contains a text.
-    Result {
-        /// The tool.
-        tool: String,
-        /// The arguments.
-        arguments: Object,
-        /// The text.
-        contains: String,
-    },
+    Result { tool: String, arguments: Object, contains: String },
     /// A command exits with status 0.
     Command(Vec<String>),
 }

@@ -23,7 +23,6 @@ pub(crate) struct ShapeErrors {
     pub(crate) unknown_keys: Vec<String>,
 }
 
-/// Validates the file.
 pub(crate) fn check(document: &Document<'_>) -> ShapeErrors {
     let mut errors = ShapeErrors::default();
     // The schema always compiles; a test checks it.

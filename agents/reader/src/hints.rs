@@ -29,36 +29,28 @@ pub use vocabulary::Vocabulary;
 #[derive(Debug, Clone, PartialEq)]
 pub enum Hint {
     /// The field is required.
-    Missing {
-        /// The field.
-        field: String,
-    },
+    Missing { field: String },
     /// The field has to have this JSON type.
     WrongType {
-        /// The field.
         field: String,
         /// `string`, `number`, `integer`, `boolean`, `array`, `object` or `null`.
         expected: &'static str,
     },
     /// The field has to be one of these values.
     Options {
-        /// The field.
         field: String,
         /// The values as written, without quotes.
         values: Vec<String>,
     },
     /// A limit on a number, on the length of a text in characters, or on the length of a list.
     Bound {
-        /// The field.
         field: String,
         /// The required relation of the value to `limit`.
         relation: Relation,
-        /// The limit.
         limit: f64,
     },
     /// The field has a required format.
     Format {
-        /// The field.
         field: String,
         /// The format's name (`email`) or a pattern.
         expected: ExpectedFormat,
@@ -69,46 +61,34 @@ pub enum Hint {
         field: String,
     },
     /// The field's value is already in use, alone or together with other fields, and must be changed.
-    Conflict {
-        /// The field.
-        field: String,
-    },
+    Conflict { field: String },
     /// The valid values of the discriminator.
     Actions {
         /// The actions' names as written.
         names: Vec<String>,
     },
     /// The discriminator was not sent.
-    MissingDiscriminator {
-        /// The discriminator's name.
-        field: String,
-    },
+    MissingDiscriminator { field: String },
     /// Another action should be called first.
     Suggest {
         /// The action's tool; `None` if the text names none, which means the tool that was called.
         tool: Option<String>,
-        /// The action.
         action: String,
     },
     /// The call should be sent again after a delay.
-    Delay {
-        /// Seconds, rounded up.
-        seconds: u32,
-    },
+    Delay { seconds: u32 },
     /// The failure is transient: the same call may succeed later.
     Transient,
     /// A retry cannot succeed: someone else has to act.
     Stop,
     /// The response was truncated, and this filter would reduce it.
     Narrow {
-        /// The filter.
         field: String,
         /// Its valid values; empty if the text does not list them.
         values: Vec<String>,
     },
     /// The response was truncated; a higher value of this field returns the next rows.
     Page {
-        /// The field.
         field: String,
         /// The amount to add.
         step: u64,
@@ -123,10 +103,7 @@ pub enum Hint {
         dropped: Vec<String>,
     },
     /// An example of valid arguments.
-    Example {
-        /// The arguments.
-        object: Object,
-    },
+    Example { object: Object },
 }
 
 /// The required relation of a value to a limit.
@@ -149,7 +126,6 @@ pub enum Relation {
 pub enum ExpectedFormat {
     /// A format's name, in lower case.
     Named(String),
-    /// A regular expression.
     Pattern(String),
 }
 

@@ -70,7 +70,6 @@ uptake! {
     format,
     /// A field is unknown to the tool.
     unrecognised,
-    /// The valid actions.
     actions,
     /// Another action to call first.
     suggestion,
@@ -84,7 +83,6 @@ uptake! {
     narrow,
     /// A change of the contract.
     contract,
-    /// A valid example.
     example,
 }
 
@@ -93,12 +91,7 @@ uptake! {
 pub enum ProfileError {
     /// No shipped profile has this name.
     #[error("unknown profile `{name}`")]
-    Unknown {
-        /// The given name.
-        name: String,
-        /// The shipped profiles.
-        known: Vec<&'static str>,
-    },
+    Unknown { name: String, known: Vec<&'static str> },
     /// The file is not a profile.
     #[error(transparent)]
     Invalid(#[from] ConfigError),

@@ -21,7 +21,6 @@ pub(super) struct RepairContext<'k> {
     pub(super) queries: &'k BTreeMap<String, RecordQuery>,
     pub(super) found_values: &'k FoundValues<'k>,
     pub(super) step: usize,
-    /// The called tool.
     pub(super) tool: &'k str,
     /// The argument that selects the action.
     pub(super) discriminator: &'k str,

@@ -55,12 +55,7 @@ pub enum ProgramSetupError {
     NoVariable(String),
     /// The folder for temporary files has a path that is too long for sockets.
     #[error("the path of an episode's socket has {length} bytes, and may have {MAX_SOCKET_PATH}: `{}`", path.display())]
-    LongPath {
-        /// The path.
-        path: PathBuf,
-        /// Its length.
-        length: usize,
-    },
+    LongPath { path: PathBuf, length: usize },
 }
 
 impl ProgramSetupError {
@@ -104,7 +99,6 @@ impl ProgramFactory {
         Ok(ProgramFactory { program, server, supervisor })
     }
 
-    /// Returns the settings.
     pub fn program(&self) -> &Program {
         &self.program
     }

@@ -42,7 +42,6 @@ struct Shared {
     cancelled: AtomicU32,
 }
 
-/// One session.
 pub(super) struct Connection {
     stream: UnixStream,
     /// Held while a line is written.

@@ -18,7 +18,6 @@ pub(super) const MCP_COMMAND: &str = "{mcp_command}";
 pub(super) const MCP_ARGS: &str = "{mcp_args}";
 /// The URL of the model.
 pub(super) const MODEL_URL: &str = "{model_url}";
-/// The task.
 pub(super) const PROMPT: &str = "{prompt}";
 
 const KEYS: [&str; 8] = ["acp", "command", "home", "env", "usage", "timeout_s", "model_url", "version"];
@@ -76,7 +75,6 @@ impl Protocol {
 /// The settings in an `[agent.NAME]` table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProgramTable {
-    /// The settings.
     pub program: Program,
     /// The line of the table's name, from 1.
     pub line: usize,

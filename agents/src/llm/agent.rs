@@ -22,11 +22,9 @@ use super::{
 
 /// The source of a model's replies.
 pub enum ModelBackend {
-    /// The model's endpoint.
     Live(Endpoint),
     /// The endpoint for requests that are not yet in the recording; new replies are recorded.
     Recording(Endpoint, Arc<Cassette>),
-    /// The recording only.
     Replay(Arc<Cassette>),
 }
 
@@ -42,7 +40,6 @@ impl ModelBackend {
 
 /// Creates the agents of one model, one for each episode, on any thread.
 pub struct LlmAgentFactory {
-    /// The model's settings.
     pub model: Model,
     /// The source of replies.
     pub backend: Arc<ModelBackend>,

@@ -44,7 +44,6 @@ pub struct SentCall {
     pub id: String,
     /// The name of the function, which may not exist.
     pub name: String,
-    /// The arguments.
     pub arguments: Arguments,
     /// The texts of their numbers, if the API returned the arguments as text.
     pub numbers: Option<Box<NumberTexts>>,
@@ -62,7 +61,6 @@ pub enum Arguments {
 /// The result of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallResult {
-    /// The call's id.
     pub id: String,
     /// The function that was called.
     pub name: String,
@@ -75,7 +73,6 @@ pub struct CallResult {
 /// A model's reply to a request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
-    /// The message.
     pub message: AssistantMessage,
     /// The reason why generation stopped.
     pub finish_reason: FinishReason,

@@ -30,7 +30,6 @@ struct State {
 /// The outcome of one attempt at a request, as far as the limit is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LoadSignal {
-    /// The server answered.
     Answered,
     /// The server is overloaded and may have requested a pause of this length.
     Overload(Option<Duration>),

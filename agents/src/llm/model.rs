@@ -10,7 +10,6 @@ use super::Api;
 /// A model with its settings, as saved in the run manifest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Model {
-    /// The API.
     pub api: Api,
     /// The provider's name for the model.
     pub model: String,
@@ -20,7 +19,6 @@ pub struct Model {
     pub key_env: Option<String>,
     /// The way tools are described to the model.
     pub tools: ToolsMode,
-    /// The sampling parameters.
     pub sampling: Sampling,
     /// Keys merged into every request's body, overriding those that healbench sets. Nested objects are merged.
     pub extra_body: Object,
@@ -28,7 +26,6 @@ pub struct Model {
     pub headers: BTreeMap<String, String>,
     /// The environment variables that hold the values of secret headers, by header name.
     pub headers_env: BTreeMap<String, String>,
-    /// The system text.
     pub system: String,
     /// The limits on requests and episodes.
     pub limits: Limits,
@@ -47,7 +44,6 @@ pub struct Model {
 /// Sampling parameters. Null leaves the choice to the provider.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Sampling {
-    /// The temperature.
     pub temperature: Option<f64>,
     /// The probability mass for nucleus sampling.
     pub top_p: Option<f64>,
@@ -92,11 +88,9 @@ impl Limits {
 /// Limits on the number of concurrent requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Connections {
-    /// The initial limit.
     pub start: u32,
     /// The smallest limit, however often the server is overloaded.
     pub min: u32,
-    /// The largest limit.
     pub max: u32,
 }
 
@@ -109,7 +103,6 @@ pub struct Price {
     pub cache_read: Option<f64>,
     /// Input written to a cache; null for the price of `input`.
     pub cache_write: Option<f64>,
-    /// Output, including reasoning.
     pub output: f64,
 }
 

@@ -29,9 +29,7 @@ pub enum PreflightError {
     /// The server has no such model.
     #[error("{url} has no model `{model}`{}", known_models_clause(known))]
     NoModel {
-        /// The base URL.
         url: String,
-        /// The requested model.
         model: String,
         /// Up to eight models of the server, the most similar names first; empty when the server does not list any.
         known: Vec<String>,
@@ -39,21 +37,14 @@ pub enum PreflightError {
     /// The server rejects the key, or requires one and none is set.
     #[error("{url} {} ({reason})", key_problem(key_env.as_deref()))]
     BadKey {
-        /// The base URL.
         url: String,
         /// The environment variable that holds the key.
         key_env: Option<String>,
-        /// The server's message.
         reason: String,
     },
     /// The server cannot be reached, or does not respond as a model server should.
     #[error("{url} does not work: {reason}")]
-    Unavailable {
-        /// The base URL.
-        url: String,
-        /// The cause.
-        reason: String,
-    },
+    Unavailable { url: String, reason: String },
 }
 
 fn known_models_clause(known: &[String]) -> String {

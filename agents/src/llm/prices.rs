@@ -21,11 +21,9 @@ pub struct PriceTable {
 /// The price of a model with its source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PriceEntry {
-    /// The provider.
     pub provider: Provider,
     /// The provider's name for the model.
     pub model: String,
-    /// The price.
     pub price: Price,
     /// Dated snapshots of the model that have a different price.
     pub except: Vec<String>,
@@ -42,7 +40,6 @@ pub struct PriceEntry {
 pub enum Provider {
     /// OpenAI, through either of its APIs.
     Openai,
-    /// Anthropic.
     Anthropic,
     /// Google, through the Gemini API.
     Gemini,

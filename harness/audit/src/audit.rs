@@ -43,7 +43,6 @@ pub struct Options {
 
 /// A server that runs, and the folder that it was given.
 pub struct Server {
-    /// The session.
     pub session: McpSession,
     /// The folder of `{dir}`, which is deleted with this value.
     pub folder: TempDir,
@@ -58,7 +57,6 @@ pub enum AuditError {
     /// The folder of a server cannot be made.
     #[error("the folder of the server cannot be made: {0}")]
     Folder(String),
-    /// It was stopped.
     #[error("interrupted")]
     Interrupted,
     /// The calls file does not fit the server.
@@ -67,7 +65,6 @@ pub enum AuditError {
     /// A tool that was asked for does not exist.
     #[error("the server has no tool `{name}`{}", suggestion.as_ref().map_or_else(String::new, |name| format!("; did you mean `{name}`?")))]
     UnknownTool {
-        /// The tool.
         name: String,
         /// The tool of the server with the nearest name.
         suggestion: Option<String>,

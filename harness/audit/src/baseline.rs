@@ -5,12 +5,10 @@ use std::collections::BTreeSet;
 use crate::report::Severity;
 use crate::report::{AuditReport, Finding};
 
-/// A difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
     /// True if the later audit is worse in this.
     pub is_worse: bool,
-    /// What changed.
     pub text: String,
 }
 

@@ -14,7 +14,6 @@ use crate::report::{AuditReport, BaseState};
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CallsFile {
-    /// The tools.
     pub tools: BTreeMap<String, ToolCalls>,
 }
 
@@ -38,7 +37,6 @@ pub enum CallsError {
     /// It names a tool that the server does not have.
     #[error("the calls file has the tool `{name}`, which the server does not have{}", nearest(suggestion.as_deref()))]
     UnknownTool {
-        /// The tool.
         name: String,
         /// The tool of the server with the nearest name.
         suggestion: Option<String>,

@@ -11,7 +11,6 @@ pub struct FindingEntry {
     pub id: &'static str,
     /// How severe it is.
     pub severity: Severity,
-    /// What was found.
     pub sentence: &'static str,
     shows: Shows,
 }

@@ -3,8 +3,6 @@
 //! Each tool is called with arguments that are right and with arguments that are wrong in one respect. The score says for how
 //! many of the wrong calls the answer is an error, names the place, states the remedy, and leads a reader to the right call.
 
-#![warn(missing_docs)]
-
 mod answer;
 mod audit;
 mod base;

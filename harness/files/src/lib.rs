@@ -27,7 +27,6 @@ pub use table::{Table, Value};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}:{column}: {message}")]
 pub struct ConfigError {
-    /// The file.
     pub file: String,
     /// The line, from 1.
     pub line: usize,
@@ -39,7 +38,6 @@ pub struct ConfigError {
     pub help: String,
 }
 
-/// A parsed file.
 #[derive(Debug)]
 pub struct Document<'t> {
     source: Source<'t>,

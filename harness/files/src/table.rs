@@ -91,7 +91,6 @@ impl<'d> Table<'d> {
 }
 
 impl<'d> Value<'d> {
-    /// Returns the key.
     pub fn key(&self) -> &'d str {
         self.key
     }

@@ -49,7 +49,6 @@ impl Default for Limits {
 pub struct ToolDefinition {
     /// The name; not unique if the server gives two tools one name.
     pub name: String,
-    /// The whole definition.
     pub definition: Value,
 }
 
@@ -87,7 +86,6 @@ pub struct Defects {
 /// The answer to a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallAnswer {
-    /// What was answered.
     pub outcome: CallOutcome,
     /// The requests that the server made meanwhile, by method, such as `elicitation/create`. They are refused.
     pub asked: Vec<String>,

@@ -6,16 +6,9 @@ use std::sync::Arc;
 pub enum McpError {
     /// The program cannot be started.
     #[error("`{program}` cannot be started: {source}")]
-    Start {
-        /// The program.
-        program: String,
-        /// The reason.
-        source: Arc<io::Error>,
-    },
-    /// The program ended.
+    Start { program: String, source: Arc<io::Error> },
     #[error("`{program}` ended ({status}) before it answered `{method}`{}", last(words))]
     Ended {
-        /// The program.
         program: String,
         /// Its exit status, or the signal that ended it.
         status: String,
@@ -27,7 +20,6 @@ pub enum McpError {
     /// The program closed its standard output and goes on running.
     #[error("`{program}` closed its standard output before it answered `{method}`, and goes on running{}", last(words))]
     Closed {
-        /// The program.
         program: String,
         /// The method of the request.
         method: String,
@@ -37,7 +29,6 @@ pub enum McpError {
     /// A request at the start was not answered in time. A call that is not answered in time is an answer.
     #[error("`{program}` did not answer `{method}` within {seconds} s{}", last(words))]
     Silent {
-        /// The program.
         program: String,
         /// The method of the request.
         method: String,
@@ -52,7 +43,6 @@ pub enum McpError {
         last(words)
     )]
     Garbage {
-        /// The program.
         program: String,
         /// The number of such lines.
         lines: usize,
@@ -64,33 +54,27 @@ pub enum McpError {
     /// A line is longer than the limit.
     #[error("`{program}` sent a line of over {limit} bytes while `{method}` was to be answered")]
     LongLine {
-        /// The program.
         program: String,
         /// The method of the request.
         method: String,
-        /// The limit.
         limit: usize,
     },
     /// A request at the start was refused.
     #[error("`{program}` refused `{method}`: {message} ({code})")]
     Refused {
-        /// The program.
         program: String,
         /// The method of the request.
         method: String,
         /// The code of the error.
         code: i64,
-        /// Its message.
         message: String,
     },
     /// An answer at the start cannot be used.
     #[error("`{program}` answered `{method}` with {problem}")]
     Unusable {
-        /// The program.
         program: String,
         /// The method of the request.
         method: String,
-        /// The problem.
         problem: String,
     },
     /// A URL cannot be used.
@@ -98,7 +82,6 @@ pub enum McpError {
     Address {
         /// The URL, without secrets.
         url: String,
-        /// The problem.
         problem: String,
     },
     /// A server behind a URL gives no usable answer.
@@ -108,7 +91,6 @@ pub enum McpError {
         url: String,
         /// The method of the request.
         method: String,
-        /// The problem.
         problem: String,
     },
     /// Nobody waits for the server any more.

@@ -171,7 +171,6 @@ enum Event {
 /// How far the end of a program has come.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 enum Step {
-    /// It runs.
     Running,
     /// Its input has ended, since the caller is gone.
     InputEnded,

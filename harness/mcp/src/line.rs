@@ -56,16 +56,13 @@ pub fn read_line(source: &mut impl BufRead, limit: usize) -> io::Result<Option<L
 pub enum Message {
     /// A request. Its id is a text or a number, and `1` and `"1"` differ.
     Request {
-        /// The id.
         id: Value,
-        /// The method.
         method: String,
         /// The parameters; null if there are none.
         params: Value,
     },
     /// A request without an answer.
     Notification {
-        /// The method.
         method: String,
         /// The parameters; null if there are none.
         params: Value,
@@ -79,7 +76,6 @@ pub enum Message {
     },
     /// Several messages in an array.
     Batch,
-    /// Nothing of JSON-RPC.
     Invalid,
 }
 
@@ -88,14 +84,12 @@ pub enum Message {
 pub struct RpcError {
     /// The code, such as -32602.
     pub code: i64,
-    /// The message.
     pub message: String,
     /// `data`; null if there is none.
     pub data: Value,
 }
 
 impl Message {
-    /// Reads a message.
     pub fn parse(line: &[u8]) -> Message {
         let Ok(mut value) = serde_json::from_slice::<Value>(line) else { return Message::Invalid };
         if value.is_array() {

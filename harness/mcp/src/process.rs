@@ -28,7 +28,6 @@ use crate::supervisor::{Holder, LOOK, Supervisor, lock, signal};
 pub struct ServerCommand {
     /// The program, which is looked up in PATH if it has no `/`.
     pub program: String,
-    /// The arguments.
     pub args: Vec<String>,
     /// The variables that the program is given.
     pub environment: Variables,
@@ -45,7 +44,6 @@ pub enum Variables {
     Only(Vec<String>),
     /// The same, with the folders `home` and `tmp` of an existing folder, which is left as it is.
     Within {
-        /// The folder.
         folder: PathBuf,
         /// The names of other variables.
         names: Vec<String>,

@@ -15,7 +15,6 @@ use crate::supervisor::Supervisor;
 pub enum Endpoint {
     /// On the standard streams of a process of its own.
     Command(ServerCommand),
-    /// Behind a URL.
     Url(Address),
 }
 

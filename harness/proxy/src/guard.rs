@@ -16,7 +16,6 @@ const CALL_ERRORS: [i64; 2] = [-32602, -32603];
 pub struct Rules {
     /// The guardrails. The guardrail `contract` has no effect: the server's earlier contract is not known.
     pub guardrails: Guardrails,
-    /// The error format.
     pub format: ErrorFormat,
     /// The tokens above which a text is shortened.
     pub max_tokens: u32,
@@ -75,13 +74,11 @@ pub(crate) fn refuse(engine: &Engine, call: &ToolCall) -> Option<Refusal> {
 
 /// What becomes of an answer.
 pub(crate) enum Change {
-    /// It passes.
     None,
     /// It passes although it is too long: it has structured content, which a client checks against the schema.
     Uncut,
     /// An error in the error format.
     Formatted(Changed),
-    /// A shortened text.
     Cut(Changed),
 }
 

@@ -3,8 +3,6 @@
 //! Lines pass as the bytes that they are. Changed are only answers to `tools/call`: calls that the guardrails refuse are
 //! answered here, errors of the server are put into the error format, and long texts are shortened.
 
-#![warn(missing_docs)]
-
 mod guard;
 mod log;
 mod proxy;

@@ -38,7 +38,6 @@ pub struct End {
     pub status: Option<ExitStatus>,
     /// True if the client ended first, or the proxy was stopped.
     pub was_ended: bool,
-    /// What was done.
     pub counts: Counts,
     /// The reason why rows are missing, if the session was recorded and one could not be written.
     pub record_error: Option<io::ErrorKind>,

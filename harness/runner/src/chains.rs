@@ -57,7 +57,6 @@ pub(crate) fn meant_step<'s>(
 pub(crate) enum Effect {
     /// Fewer expectations are unmet than before.
     Progress,
-    /// The call writes.
     Write,
     /// The call neither writes nor meets an expectation.
     Lookup,

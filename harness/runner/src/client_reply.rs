@@ -5,7 +5,6 @@ use healbench_engine::{ClientProfile, Failure, GuardedReply, Routing, Sending, S
 
 /// The reply to a call that was made through a client.
 pub enum ClientReply {
-    /// The server answered.
     OfServer {
         /// The reply of the guardrails.
         answer: GuardedReply,
@@ -14,7 +13,6 @@ pub enum ClientReply {
     },
     /// The client answered itself, and the server knows nothing of the call.
     OfClient {
-        /// The reply.
         answer: GuardedReply,
         /// The top-level arguments that its text names.
         named_fields: Option<Vec<String>>,

@@ -24,7 +24,6 @@ pub enum EpisodeEvent<'a> {
     Call(&'a ToolCall, &'a GuardedReply, &'a CallRecord),
     /// What an agent program did besides calling tools.
     Program(&'a ProgramReport),
-    /// The agent failed.
     Failed(&'a AgentError),
     /// The episode ended; the texts describe the expectations that do not hold.
     End(Outcome, &'a [String]),

@@ -28,7 +28,6 @@ use crate::{AgentFactory, EnvironmentFactory, ScenarioContext, ScenarioSetupErro
 
 /// A plan to run, and the threads for it.
 pub struct Job<'a> {
-    /// The plan.
     pub plan: &'a Plan,
     /// The scenarios, in the order of the plan.
     pub scenarios: &'a [Scenario],
@@ -36,7 +35,6 @@ pub struct Job<'a> {
     pub episodes: Episodes,
     /// The pools, of which each agent is in one.
     pub pools: &'a [WorkerPool],
-    /// Creates the agents.
     pub make_agent: &'a AgentFactory<'a>,
     /// Creates the environments; the simulators of the scenarios if `None`.
     pub make_environment: Option<&'a EnvironmentFactory<'a>>,
@@ -104,25 +102,16 @@ pub enum RunError<E> {
     /// A recorded answer is missing, so the episode cannot be replayed.
     #[error("episode {episode}: {miss}")]
     RecordingMissing {
-        /// The episode.
         episode: u64,
         /// The missing answer, and the available ones.
         miss: String,
     },
     /// An answer cannot be recorded and is lost.
     #[error("episode {episode}: {reason}")]
-    RecordingFailed {
-        /// The episode.
-        episode: u64,
-        /// The reason.
-        reason: String,
-    },
+    RecordingFailed { episode: u64, reason: String },
     /// A bug in healbench caused a panic in this episode; the panic's message went to stderr.
     #[error("a defect of healbench ended episode {episode}")]
-    Panicked {
-        /// The episode.
-        episode: u64,
-    },
+    Panicked { episode: u64 },
     /// The journal cannot be written or read.
     #[error(transparent)]
     Journal(#[from] JournalError),

@@ -20,7 +20,6 @@ use texts::{ToolText, error_texts, tool_texts};
 /// The audit of one scenario.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LeakAudit {
-    /// The scenario's id.
     pub scenario: String,
     /// The number of distinct expected values: those of arguments that a draft lacks or has wrong, and those that must be found.
     pub expected_values: usize,
@@ -39,7 +38,6 @@ pub struct LeakMatch {
     pub tool: String,
     /// The path of the argument: `goods.0.tariff`.
     pub argument: String,
-    /// The expected value.
     pub value: Value,
     /// The kind of text.
     pub place: LeakPlace,

@@ -10,7 +10,6 @@ use healbench_core::{Outcome, Usage};
 /// The largest cost of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Budget {
-    /// US dollars.
     Usd(f64),
     /// Tokens, the sum of input and output.
     Tokens(u64),

@@ -4,13 +4,10 @@ use healbench_scenarios::Scenario;
 /// The axes of a plan, except for the scenarios.
 #[derive(Debug, Clone)]
 pub struct Axes {
-    /// The agents.
     pub agents: Vec<AgentSpec>,
-    /// The conditions.
     pub conditions: Vec<Condition>,
     /// The number of repetitions of each cell.
     pub trials: u32,
-    /// The seed.
     pub seed: Seed,
 }
 

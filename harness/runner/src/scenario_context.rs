@@ -57,9 +57,7 @@ pub struct ScenarioContext<'a> {
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("scenario `{scenario}` cannot be run: {source}")]
 pub struct ScenarioSetupError {
-    /// The scenario's id.
     pub scenario: String,
-    /// The reason.
     pub source: SetupFailure,
 }
 

@@ -35,24 +35,13 @@ pub enum RunDirError {
     NoManifest(PathBuf),
     /// The manifest was not written by healbench.
     #[error("`{}` is not a manifest of healbench: {reason}", path.display())]
-    Invalid {
-        /// The manifest's path.
-        path: PathBuf,
-        /// The problem.
-        reason: String,
-    },
+    Invalid { path: PathBuf, reason: String },
     /// A file of the run is not as it was written.
     #[error("`{}` is damaged: {reason}", path.display())]
-    Damaged {
-        /// The file's path.
-        path: PathBuf,
-        /// The difference.
-        reason: String,
-    },
+    Damaged { path: PathBuf, reason: String },
     /// The run was written by a newer or an older program.
     #[error("`{}` has run format {found}; this program reads {FORMAT_VERSION}", path.display())]
     UnsupportedVersion {
-        /// The run's path.
         path: PathBuf,
         /// The version in the manifest.
         found: u32,
@@ -70,7 +59,6 @@ pub enum RunDirError {
         operation: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// The system's error.
         source: io::Error,
     },
 }
@@ -432,7 +420,6 @@ fn open_lock(path: &Path) -> io::Result<fs::File> {
 /// The texts of a scenario that a run directory stores.
 #[derive(Debug, Clone, Copy)]
 pub struct StoredScenario<'a> {
-    /// The id.
     pub id: &'a str,
     /// The extension of the file.
     pub extension: &'a str,

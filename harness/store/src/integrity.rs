@@ -26,7 +26,6 @@ use crate::{RunDir, RunDirError, RunManifest, RunStatus};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileDigest {
-    /// The size.
     pub bytes: u64,
     /// The SHA-256, in hexadecimal.
     pub sha256: String,
@@ -203,7 +202,6 @@ impl RunDir {
     }
 }
 
-/// Hashes a file.
 fn digest(path: PathBuf) -> Result<Option<FileDigest>, RunDirError> {
     match fingerprint_file(&path) {
         Ok((bytes, sha256)) => Ok(Some(FileDigest { bytes, sha256 })),

@@ -22,7 +22,6 @@ use healbench_core::{CallRecord, EpisodeRecord, RecordedTurns, ResponseRecord};
 /// The rows and texts of a finished episode.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EpisodeResult {
-    /// The episode's row.
     pub episode: EpisodeRecord,
     /// The rows of its calls.
     pub calls: Vec<CallRecord>,
@@ -41,19 +40,15 @@ pub enum JournalError {
     Io {
         /// `read`, `write` or `create`.
         operation: &'static str,
-        /// The file.
         path: PathBuf,
-        /// The system's error.
         source: io::Error,
     },
     /// A line before the last one was not written by healbench. The other lines are usable if it is removed.
     #[error("`{}` is damaged in line {line}: {reason}", path.display())]
     Damaged {
-        /// The file.
         path: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// The problem.
         reason: String,
     },
 }

@@ -32,7 +32,6 @@ pub struct RunManifest {
     pub healbench: String,
     /// The git revision from which the program was built; null if unknown.
     pub revision: Option<String>,
-    /// The command line.
     pub command: String,
     /// The start of the run: RFC 3339, UTC, whole seconds.
     pub started: String,
@@ -81,9 +80,7 @@ pub enum CassetteMode {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunTimes {
-    /// The start.
     pub started: String,
-    /// The end.
     pub finished: String,
 }
 

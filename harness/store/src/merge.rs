@@ -34,7 +34,6 @@ pub enum ShardState {
     Duplicate {
         /// The shards that both have.
         shards: Shards,
-        /// The other directory.
         of: PathBuf,
     },
     /// It cannot be read. The text names the path.
@@ -89,11 +88,9 @@ impl ShardState {
 /// A directory among the shards of a run.
 #[derive(Debug)]
 pub struct SurveyedShard<T> {
-    /// The directory.
     pub path: PathBuf,
     /// Its manifest; `None` if it cannot be read.
     pub manifest: Option<RunManifest>,
-    /// Its state.
     pub state: ShardState,
     /// The opened run, or whatever else the caller needs to know.
     pub run: T,
@@ -212,7 +209,6 @@ impl fmt::Display for MergeError {
 impl std::error::Error for MergeError {}
 
 impl MergeError {
-    /// Returns the remedy.
     pub fn help(&self) -> &'static str {
         // What is not of this run comes first: without it, other shards may turn out to be missing.
         let refused = self.unusable.iter().find(|(_, state)| !state.may_be_left_out());

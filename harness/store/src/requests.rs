@@ -21,7 +21,6 @@ use crate::{JournalEntry, JournalError, RunDir};
 pub enum RequestLine {
     /// A request is about to be sent.
     Reserved {
-        /// The request.
         id: RequestId,
         /// A hash of its content.
         key: String,
@@ -31,7 +30,6 @@ pub enum RequestLine {
     },
     /// A request was answered.
     Answered {
-        /// The request.
         id: RequestId,
         /// A hash of its content.
         key: String,
@@ -46,21 +44,16 @@ pub enum RequestLine {
     },
     /// A request has no answer, and is not repeated by this process.
     Unanswered {
-        /// The request.
         id: RequestId,
         /// The number of attempts that may have been paid for.
         lost_answers: u32,
     },
     /// The answers to this request and the later ones of its episode are not used, since the conversation differs.
-    Dropped {
-        /// The first request.
-        id: RequestId,
-    },
+    Dropped { id: RequestId },
     /// Tokens that are, or may be, paid for, and belong to no answer that is kept.
     Lost {
         /// The index of the agent in the plan.
         agent: usize,
-        /// The tokens.
         usage: Usage,
     },
 }

@@ -51,7 +51,6 @@ pub enum PairRole {
 pub struct PairRounds {
     /// The pair's name, unique in the run.
     pub name: String,
-    /// The purpose.
     pub role: PairRole,
     /// The description of A.
     pub reference: String,
@@ -74,23 +73,15 @@ pub enum RoundsError {
     Io {
         /// `read` or `write`.
         operation: &'static str,
-        /// The file.
         path: PathBuf,
-        /// The system's error.
         source: io::Error,
     },
     /// The file does not contain paired rounds, or is damaged.
     #[error("`{}` has no paired rounds of healbench: {reason}", path.display())]
-    Invalid {
-        /// The file.
-        path: PathBuf,
-        /// The problem.
-        reason: String,
-    },
+    Invalid { path: PathBuf, reason: String },
     /// The file was written by a newer or an older program.
     #[error("`{}` has paired rounds of format {found}; this program reads {ROUNDS_VERSION}", path.display())]
     UnsupportedVersion {
-        /// The file.
         path: PathBuf,
         /// The version in the file.
         found: u64,

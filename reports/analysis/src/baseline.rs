@@ -125,7 +125,6 @@ impl CellScenario {
 /// A sum over episodes.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Sum {
-    /// The sum.
     pub total: f64,
     /// The number of episodes in the sum.
     pub count: u64,
@@ -161,7 +160,6 @@ pub enum BlessError {
     /// The trial schedule of a scenario, agent and trial differs between cells.
     #[error("the cells of trial {trial} of `{scenario}` met different schedules")]
     Schedules {
-        /// The scenario's id.
         scenario: String,
         /// The trial, from 0.
         trial: u32,

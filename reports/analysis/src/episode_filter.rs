@@ -8,9 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct IndexedEpisode {
     pub episode: u64,
     pub outcome: Outcome,
-    /// Calls made.
     pub calls: u32,
-    /// Calls that failed.
     pub errors: u32,
     /// Billed tokens, input and output; null if they are unknown.
     pub billed_tokens: Option<u64>,

@@ -24,7 +24,6 @@ pub use runs::{gate, scenario_locations};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Verdict {
-    /// The check holds.
     Pass,
     /// The check does not hold: a regression or, for a deterministic row, any change.
     Fail,
@@ -84,7 +83,6 @@ pub enum Subject {
         /// The name of the measurement.
         pair: String,
     },
-    /// The whole run.
     Run {
         /// The run as named on the command line.
         run: String,
@@ -102,7 +100,6 @@ impl Subject {
     }
 }
 
-/// One decision.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GateRow {
     /// The subject of the decision.
@@ -118,7 +115,6 @@ pub struct GateRow {
     pub base: Option<f64>,
     /// The candidate's mean; null as `base`.
     pub candidate: Option<f64>,
-    /// Candidate minus base.
     pub difference: Option<f64>,
     /// The interval of the difference; null in a deterministic row.
     pub interval: Option<Interval>,
@@ -153,7 +149,6 @@ pub struct OtherScenarios {
 /// A scenario that differs in the metric of its row.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ScenarioChange {
-    /// The scenario's id.
     pub scenario: String,
     /// The base's sum; null if it is unknown or the metric is not a number.
     pub base: Option<f64>,
@@ -201,7 +196,6 @@ pub enum GateError {
     Baseline {
         /// The file as named on the command line.
         file: String,
-        /// The cause.
         source: BaselineError,
     },
     /// A run cannot be reduced to a baseline.
@@ -209,7 +203,6 @@ pub enum GateError {
     Run {
         /// The run as named on the command line.
         run: String,
-        /// The cause.
         source: BlessError,
     },
     /// The base and the candidate do not have the same inputs.

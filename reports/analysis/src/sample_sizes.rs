@@ -29,7 +29,6 @@ pub struct SizeAssumptions {
 pub struct MeasuredVariation {
     /// The run as named by the user.
     pub run: String,
-    /// The agent.
     pub agent: String,
     /// The names of the two conditions, beginning with the reference.
     pub conditions: [String; 2],
@@ -42,9 +41,7 @@ pub struct MeasuredVariation {
 pub struct SampleSizes {
     /// The difference as a share: 0.05 for 5 points.
     pub detect: f64,
-    /// The required probability.
     pub power: f64,
-    /// The assumptions.
     pub assumptions: SizeAssumptions,
     /// The fewest scenarios with which a gate can pass on other scenarios.
     pub fewest_scenarios: u64,
@@ -81,7 +78,6 @@ pub enum SizedDecision {
 /// The sizes for one question.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SizeQuestion {
-    /// The question.
     pub decision: SizedDecision,
     /// The answers: for the same scenarios run again, then for other scenarios by intraclass correlation.
     pub columns: Vec<SizeColumn>,

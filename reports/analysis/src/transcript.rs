@@ -12,7 +12,6 @@ pub use difference::{ArgumentChange, JsonSpan, SpanChange, diff_arguments, uncha
 
 use crate::condition::ShownCondition;
 
-/// A replayed episode.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Transcript {
     /// The index of the episode in the run; null if the run does not have the replayed condition.
@@ -22,12 +21,10 @@ pub struct Transcript {
     pub description: String,
     /// The title of the agent's rows.
     pub agent: String,
-    /// The condition.
     #[serde(flatten)]
     pub condition: ShownCondition,
     /// The trial, from 0.
     pub trial: u32,
-    /// The task's prompt.
     pub prompt: String,
     /// The steps, in order.
     pub steps: Vec<TranscriptStep>,

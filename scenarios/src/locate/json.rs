@@ -19,7 +19,6 @@ pub(super) struct JsonTree {
     pub(super) too_deep: BTreeMap<String, ()>,
 }
 
-/// A syntax error.
 pub(super) struct JsonError {
     /// The position in bytes.
     pub(super) offset: usize,

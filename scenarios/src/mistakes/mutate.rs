@@ -8,14 +8,18 @@ use super::ids;
 /// A single change of the arguments.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Edit {
-    /// Removes an argument.
     Remove(String),
     /// Sets the value of an argument. An existing argument keeps its position.
     Set(String, Value),
-    /// Renames an argument.
-    Rename { from: String, to: String },
+    Rename {
+        from: String,
+        to: String,
+    },
     /// Replaces an identifier with one that does not exist in the table: its digits or letters are redrawn.
-    UnknownId { argument: String, table: String },
+    UnknownId {
+        argument: String,
+        table: String,
+    },
 }
 
 impl Edit {

@@ -39,7 +39,6 @@ pub(super) enum HintPattern {
     /// The value of a field is in use.
     Conflict,
     Actions,
-    /// Another action follows.
     Call,
     /// A number of seconds follows.
     Delay,

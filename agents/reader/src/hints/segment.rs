@@ -9,7 +9,6 @@ pub(super) struct Segment<'t> {
     /// The name of the next enclosing element or JSON key, such as `available_actions` for the label `action`; empty if
     /// there is none.
     pub(super) outer_label: &'t str,
-    /// The text, unescaped.
     pub(super) text: &'t str,
     /// True for the value of an attribute, which names something but advises nothing.
     pub(super) attribute: bool,

@@ -3,7 +3,6 @@
 /// One field of a shape.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShapeField {
-    /// The dotted path.
     pub path: String,
     /// The text after the colon, trimmed.
     pub kind: String,

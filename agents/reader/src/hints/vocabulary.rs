@@ -11,7 +11,6 @@ use serde_json::Value;
 #[derive(Debug, Clone, Default)]
 pub struct Vocabulary<'a> {
     tools: Vec<&'a ToolSpec>,
-    /// Top-level fields, sorted.
     fields: Vec<&'a str>,
     /// Nested fields outside of lists as (name, path), sorted. A text may mention them without the path.
     nested: Vec<(&'a str, String)>,

@@ -19,9 +19,7 @@ use super::{Conversation, Model, Provider, Reply};
 pub enum Api {
     /// OpenAI chat completions, and the many compatible servers.
     OpenaiChat,
-    /// OpenAI responses.
     OpenaiResponses,
-    /// Anthropic messages.
     Anthropic,
     /// Gemini `generateContent`.
     Gemini,

@@ -19,7 +19,6 @@ pub enum CassetteError {
     /// The file was written by an incompatible version of healbench.
     #[error("`{}` has format {found} of recordings; this program reads {VERSION}", path.display())]
     OtherVersion {
-        /// The file.
         path: PathBuf,
         /// The format version of the file.
         found: u64,
@@ -27,7 +26,6 @@ pub enum CassetteError {
     /// The file name does not match the header.
     #[error("`{}` would have to be named `{expected}`", path.display())]
     Misnamed {
-        /// The file.
         path: PathBuf,
         /// The file name that matches the header.
         expected: String,
@@ -35,11 +33,9 @@ pub enum CassetteError {
     /// A file is damaged.
     #[error("`{}`, line {line}, is damaged: {reason}", path.display())]
     Damaged {
-        /// The file.
         path: PathBuf,
         /// The line of the decompressed file, from 1. Every line after the first one is a recording.
         line: usize,
-        /// The problem.
         reason: String,
     },
     /// Another process records into the folder.
@@ -48,9 +44,7 @@ pub enum CassetteError {
     /// The model was recorded from another server.
     #[error("`{model}` is recorded in `{}` from {recorded_url}, and would now be asked at {requested_url}", path.display())]
     OtherServer {
-        /// The folder.
         path: PathBuf,
-        /// The model.
         model: String,
         /// The base URL of the recordings.
         recorded_url: String,

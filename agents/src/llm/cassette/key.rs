@@ -8,7 +8,6 @@ use crate::llm::Api;
 /// The parts of a request that its response depends on.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
-    /// The API.
     pub api: Api,
     /// The provider's name for the model.
     pub model: &'a str,

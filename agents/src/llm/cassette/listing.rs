@@ -12,11 +12,9 @@ use crate::llm::Api;
 /// The recordings of one model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recordings {
-    /// The API.
     pub api: Api,
     /// The provider's name for the model.
     pub model: String,
-    /// The file name.
     pub file: String,
     /// The size of the file in bytes; null while new recordings are not merged into it.
     pub bytes: Option<u64>,
@@ -24,16 +22,12 @@ pub struct Recordings {
     pub entries: Vec<Entry>,
 }
 
-/// One recording.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// The recording's key.
     pub key: Key,
-    /// The API.
     pub api: Api,
     /// The provider's name for the model.
     pub model: String,
-    /// The trial.
     pub trial: u32,
     /// The date of the recording, as stored in the file.
     pub recorded_on: String,
@@ -52,7 +46,6 @@ pub struct Exchange {
     pub entry: Entry,
     /// The request's body, with sorted keys.
     pub request: Value,
-    /// The response.
     pub response: RecordedResponse,
 }
 

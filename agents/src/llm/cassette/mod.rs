@@ -49,7 +49,6 @@ const SUFFIX: &str = ".jsonl.zst";
 /// The file with the base URLs of the recorded models, by API and model.
 const SERVERS: &str = "servers.json";
 
-/// A recorded response.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordedResponse {
     /// The complete body of the response.

@@ -46,7 +46,6 @@ pub struct Endpoint {
 /// A response to a request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EndpointResponse {
-    /// The body.
     pub body: Value,
     /// The latency of the successful attempt in milliseconds, up to the last byte.
     pub latency_ms: u64,

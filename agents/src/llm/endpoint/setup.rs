@@ -24,7 +24,6 @@ pub enum SetupError {
     /// The environment variable for a key or header is not set or is empty.
     #[error("the environment variable {variable} is not set; it is to hold {purpose}")]
     NoKey {
-        /// The variable.
         variable: String,
         /// The purpose of the variable.
         purpose: String,
@@ -32,7 +31,6 @@ pub enum SetupError {
     /// The environment variable's value cannot be sent in a header.
     #[error("the environment variable {variable} holds characters that no header may hold; it is to hold {purpose}")]
     BadKey {
-        /// The variable.
         variable: String,
         /// The purpose of the variable.
         purpose: String,
@@ -45,25 +43,18 @@ pub enum SetupError {
     BaseUrl {
         /// The URL in quotes, or `(not shown)`.
         displayed_url: String,
-        /// The problem.
         problem: String,
     },
     /// A header's name or value is invalid.
     #[error("the header `{name}`: {problem}")]
     Header {
-        /// The header.
         name: String,
         /// The problem, without the value.
         problem: String,
     },
     /// The client cannot be created, usually because the system has no certificates.
     #[error("no connection to {host} can be set up: {problem}")]
-    Client {
-        /// The host.
-        host: String,
-        /// The problem.
-        problem: String,
-    },
+    Client { host: String, problem: String },
 }
 
 /// The environment variable with the name of this machine, which replaces `{host}` in base URLs.

@@ -53,33 +53,23 @@ const TABLE_PREFIX: &str = "model";
 pub enum ModelRefError {
     /// The reference has no colon.
     #[error("`{model_ref}` does not say who has the model: write {accepted_forms}")]
-    NoProvider {
-        /// The reference.
-        model_ref: String,
-        /// The accepted forms.
-        accepted_forms: String,
-    },
+    NoProvider { model_ref: String, accepted_forms: String },
     /// The prefix before the colon is unknown.
     #[error("unknown provider `{provider}`; {hint}")]
     UnknownProvider {
-        /// The prefix.
         provider: String,
         /// The prefix that was probably meant, and the known ones.
         hint: String,
     },
     /// The text after the colon is not a valid name.
     #[error("what follows `{provider}:` {}; {}", super::NOT_A_NAME, super::NAME_HELP)]
-    BadName {
-        /// The prefix.
-        provider: String,
-    },
+    BadName { provider: String },
     /// The reference looks like a secret.
     #[error("the name of a model looks like a secret, and is not shown; a key belongs into an environment variable")]
     Secret,
     /// No table has this name.
     #[error("there is no table `[model.{name}]`; {hint}")]
     UnknownTable {
-        /// The name.
         name: String,
         /// The name that was probably meant, and the known ones.
         hint: String,

@@ -137,7 +137,6 @@ pub enum MayDiffer {
     Formats,
     /// The settings of agents.
     Agents,
-    /// The price table.
     Prices,
 }
 

@@ -36,7 +36,6 @@ impl PlannedPairs {
 /// A test of the difference of two paired proportions that is planned.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PlannedTest {
-    /// The true difference.
     pub difference: f64,
     /// The true share of discordant pairs.
     pub discordance: f64,

@@ -42,7 +42,6 @@ impl Moments {
 /// A mean over clusters that are a sample of more.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ClusteredMean {
-    /// Student's interval.
     pub interval: Interval,
     /// The two-sided p-value of a mean of 0.
     pub p_value: f64,

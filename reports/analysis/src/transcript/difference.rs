@@ -23,7 +23,6 @@ pub enum SpanChange {
     Changed,
 }
 
-/// One difference.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ArgumentChange {
     /// The path: `role`, `items[2].id`, `filter["a b"]`; empty if the arguments differ as a whole.

@@ -48,7 +48,6 @@ pub fn matrix(matrix: &Matrix) -> String {
     page(&Page { title: &title, served: false, body })
 }
 
-/// Renders the page.
 pub fn comparison(input: &ComparisonPage<'_>) -> String {
     let comparison = input.comparison;
     let title = format!("{} → {}", comparison.base, comparison.candidate);

@@ -39,7 +39,6 @@ pub struct EpisodeNeighbors {
     pub next: Option<u64>,
 }
 
-/// Renders the page.
 pub fn episode(episode: &EpisodePage<'_>) -> String {
     let EpisodePage { name, episode: number, plan, versus: _, transcripts, neighbors } = episode;
     let title = format!("{name}, episode {number}");

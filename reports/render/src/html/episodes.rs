@@ -29,7 +29,6 @@ pub struct EpisodesPage<'a> {
     pub texts_left_out: bool,
 }
 
-/// Renders the page.
 pub fn episodes(input: &EpisodesPage<'_>) -> String {
     let EpisodesPage { name, filter, found, start, .. } = input;
     let title = format!("{name}, episodes");

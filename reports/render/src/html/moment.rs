@@ -16,7 +16,6 @@ use healbench_analysis::{CallStep, SpanChange, Transcript, TranscriptStep};
 pub(super) struct Moment {
     outcome: Markup,
     markup: Markup,
-    /// The task.
     task: Markup,
     has_error: bool,
     has_marked_changes: bool,

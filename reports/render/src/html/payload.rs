@@ -60,9 +60,7 @@ struct EpisodeData {
 #[serde(untagged)]
 enum StepData {
     Message {
-        /// The label.
         m: &'static str,
-        /// The text.
         t: usize,
         /// True for the end of a failed episode.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -84,7 +82,6 @@ enum StepData {
         verdict: usize,
         /// What the agent does not see, as a sentence.
         about: usize,
-        /// The response.
         t: usize,
         /// The tokens of the response.
         tokens: u32,

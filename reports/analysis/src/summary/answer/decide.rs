@@ -97,7 +97,6 @@ impl Context<'_> {
 pub(super) struct Names {
     /// The noun for what the conditions differ in.
     pub(super) noun: &'static str,
-    /// By condition.
     pub(super) names: Vec<String>,
 }
 

@@ -42,7 +42,6 @@ pub(crate) enum ForestRow {
     },
 }
 
-/// The horizontal layout.
 #[derive(Clone, Copy)]
 struct Layout {
     width: i32,
