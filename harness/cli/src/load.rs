@@ -15,7 +15,7 @@ use healbench_runner::{Axes, build_plan};
 use healbench_scenarios::{
     LoadError, Scenario, Source, Syntax, ToolList, load_stored, load_suite, load_tools, render_diagnostics,
 };
-use healbench_store::{MAX_CELLS, RunDir};
+use healbench_store::{MAX_CELLS, PriceSource, RunDir};
 use healbench_text::{count, plain_text, pluralize};
 
 use crate::args::AxisArgs;
@@ -114,6 +114,28 @@ const ALL_PROFILES: &str = "scripted";
 /// Builds the plan of the given axes; `replayed` marks its models as replayed.
 pub(crate) fn build_run_spec(args: &AxisArgs, replayed: bool, terminal: &Terminal) -> Result<RunSpec, CliError> {
     let mut scenarios = scenarios(&args.scenarios, terminal)?;
+    let (agents, prices) = agents(args, &scenarios, replayed)?;
+    let environment = environment_of(&scenarios)?;
+    let files = NamedFiles::default();
+    let conditions = conditions(args, environment.kind, &files)?;
+    let lockfile = files.lockfile(&conditions)?;
+    let lockfile = lockfile.map(|path| lock_scenarios(&path, &mut scenarios)).transpose()?;
+    let (agents, configs) = agents.into_iter().unzip();
+    let axes = Axes { agents, conditions, trials: args.trials, seed: Seed(args.seed) };
+    let plan = Plan { environment, ..build_plan(&axes, &scenarios) };
+    check_plan(&plan)?;
+    Ok(RunSpec { plan, scenarios, configs, prices, lockfile })
+}
+
+/// An agent of the plan and what it is run with.
+type PlannedAgent = (AgentSpec, AgentConfig);
+
+/// Returns the agents, and the source of prices if one of them has settings.
+fn agents(
+    args: &AxisArgs,
+    scenarios: &[Scenario],
+    replayed: bool,
+) -> Result<(Vec<PlannedAgent>, Option<PriceSource>), CliError> {
     let claims_only = scenarios.iter().all(|scenario| !scenario.claims.is_empty());
     let values: Vec<&str> = match (args.agent.is_empty(), claims_only) {
         (false, _) => args.agent.iter().map(String::as_str).collect(),
@@ -122,84 +144,94 @@ pub(crate) fn build_run_spec(args: &AxisArgs, replayed: bool, terminal: &Termina
     };
     let openings = args.opening.iter().map(|value| value.parse()).collect::<Result<Vec<Opening>, _>>()?;
     reject_duplicates("--opening", openings.iter().map(|opening| opening.name().to_owned()))?;
-    let mut configured: Vec<(AgentSpec, AgentConfig)> = Vec::new();
+    let mut agents: Vec<PlannedAgent> = Vec::new();
+    // The settings are read only if an agent needs them, and once.
     let mut catalog = None;
     for value in values {
         match value.split_once(':') {
             None if value == ALL_PROFILES => {
-                configured.extend(shipped_profiles().map(load_profile).collect::<Result<Vec<_>, _>>()?)
+                agents.extend(shipped_profiles().map(load_profile).collect::<Result<Vec<_>, _>>()?);
+                continue;
             }
-            Some((ALL_PROFILES, profile)) => configured.push(load_profile(profile)?),
-            Some((PROGRAM_PREFIX, name)) => {
-                if replayed {
-                    return Err(CliError::new(format_args!(
-                        "{value}: the answers of an agent program cannot be replayed"
-                    ))
-                    .help("leave it out, or run it without `--replay`"));
-                }
-                let catalog = match &mut catalog {
-                    Some(catalog) => catalog,
-                    none => none.insert(ModelCatalog::read(args)?),
-                };
-                let program = catalog.program(name)?;
-                configured.push((program.spec(name), AgentConfig::Program(Box::new(program))));
+            Some((ALL_PROFILES, profile)) => {
+                agents.push(load_profile(profile)?);
+                continue;
             }
-            _ => {
-                // Read the settings only if a model needs them, and only once.
-                let catalog = match &mut catalog {
-                    Some(catalog) => catalog,
-                    none => none.insert(ModelCatalog::read(args)?),
-                };
-                let model = catalog.model(value)?;
-                if openings.contains(&Opening::Seeded) && !model.supports_seeded_opening() {
-                    return Err(CliError::new(format_args!(
-                        "{value}: with thinking enabled, the API rejects calls it did not make, so an opening cannot be seeded"
-                    ))
-                    .help(
-                        "choose `--opening natural`, or `tools = \"prompt\"`, or leave `thinking` out of `extra_body`",
-                    ));
-                }
-                for opening in &openings {
-                    let spec = models::agent_spec(&model, value, *opening, replayed);
-                    configured.push((spec, AgentConfig::Model(Box::new(model.clone()))));
-                }
-            }
+            _ => {}
+        }
+        let catalog = match &mut catalog {
+            Some(catalog) => catalog,
+            none => none.insert(ModelCatalog::read(args)?),
+        };
+        if let Some((PROGRAM_PREFIX, name)) = value.split_once(':') {
+            agents.push(program(catalog, value, name, replayed)?);
+        } else {
+            agents.extend(model(catalog, value, &openings, replayed)?);
         }
     }
-    let (agents, configs): (Vec<AgentSpec>, Vec<AgentConfig>) = configured.into_iter().unzip();
-    let names = agents.iter().map(|agent| match agent.opening {
+    let names = agents.iter().map(|(agent, _)| match agent.opening {
         Some(opening) => format!("{agent} {}", opening.name()),
         None => agent.to_string(),
     });
     reject_duplicates("--agent", names)?;
-    let environment = environment_of(&scenarios)?;
-    let kind = environment.kind;
-    let files = NamedFiles::default();
-    let conditions = match args.guardrails.is_empty() && args.format.is_empty() {
-        true => {
-            let defaults = match kind {
-                _ if !args.vary.is_empty() => &VARIED_CONDITION[..],
-                EnvironmentKind::Simulator => &DEFAULT_CONDITIONS,
-                EnvironmentKind::Mcp => &SERVER_CONDITIONS,
-            };
-            named_conditions(&given_or(&args.condition, defaults), args.config.as_deref(), kind, &files)?
-        }
-        false => {
-            if !args.format.is_empty() && args.vary.iter().any(|option| option.trim_start().starts_with("errors=")) {
-                return Err(CliError::new("`--format` and the axis `errors` both name error formats")
-                    .kind(ErrorKind::Invalid)
-                    .help("name all of them with one of the two"));
-            }
-            let guardrails = parse_guardrails(&given_or(&args.guardrails, &DEFAULT_GUARDRAILS))?;
-            Condition::of_parts(&guardrails, &parse_formats(&given_or(&args.format, &DEFAULT_FORMATS))?)
-        }
+    Ok((agents, catalog.map(|catalog| catalog.price_source())))
+}
+
+/// Returns an agent program.
+fn program(catalog: &ModelCatalog, value: &str, name: &str, replayed: bool) -> Result<PlannedAgent, CliError> {
+    if replayed {
+        return Err(CliError::new(format_args!("{value}: the answers of an agent program cannot be replayed"))
+            .help("leave it out, or run it without `--replay`"));
+    }
+    let program = catalog.program(name)?;
+    Ok((program.spec(name), AgentConfig::Program(Box::new(program))))
+}
+
+/// Returns a model once for each opening.
+fn model(
+    catalog: &ModelCatalog,
+    value: &str,
+    openings: &[Opening],
+    replayed: bool,
+) -> Result<Vec<PlannedAgent>, CliError> {
+    let model = catalog.model(value)?;
+    if openings.contains(&Opening::Seeded) && !model.supports_seeded_opening() {
+        return Err(CliError::new(format_args!(
+            "{value}: with thinking enabled, the API rejects calls it did not make, so an opening cannot be seeded"
+        ))
+        .help("choose `--opening natural`, or `tools = \"prompt\"`, or leave `thinking` out of `extra_body`"));
+    }
+    let agent = |opening: &Opening| {
+        let spec = models::agent_spec(&model, value, *opening, replayed);
+        (spec, AgentConfig::Model(Box::new(model.clone())))
     };
-    let conditions = vary(conditions, &args.vary, &files)?;
-    let lockfile = files.lockfile(&conditions)?;
-    let lockfile = lockfile.map(|path| lock_scenarios(&path, &mut scenarios)).transpose()?;
-    let axes = Axes { agents, conditions, trials: args.trials, seed: Seed(args.seed) };
-    let plan = Plan { environment, ..build_plan(&axes, &scenarios) };
-    if kind == EnvironmentKind::Mcp {
+    Ok(openings.iter().map(agent).collect())
+}
+
+/// Returns the conditions, in the order of the report's rows.
+fn conditions(args: &AxisArgs, kind: EnvironmentKind, files: &NamedFiles) -> Result<Vec<Condition>, CliError> {
+    let conditions = if args.guardrails.is_empty() && args.format.is_empty() {
+        let defaults = match kind {
+            _ if !args.vary.is_empty() => &VARIED_CONDITION[..],
+            EnvironmentKind::Simulator => &DEFAULT_CONDITIONS,
+            EnvironmentKind::Mcp => &SERVER_CONDITIONS,
+        };
+        named_conditions(&given_or(&args.condition, defaults), args.config.as_deref(), kind, files)?
+    } else {
+        if !args.format.is_empty() && args.vary.iter().any(|option| option.trim_start().starts_with("errors=")) {
+            return Err(CliError::new("`--format` and the axis `errors` both name error formats")
+                .kind(ErrorKind::Invalid)
+                .help("name all of them with one of the two"));
+        }
+        let guardrails = parse_guardrails(&given_or(&args.guardrails, &DEFAULT_GUARDRAILS))?;
+        Condition::of_parts(&guardrails, &parse_formats(&given_or(&args.format, &DEFAULT_FORMATS))?)
+    };
+    vary(conditions, &args.vary, files)
+}
+
+/// Refuses plans whose parts exclude each other, and those that are too large.
+fn check_plan(plan: &Plan) -> Result<(), CliError> {
+    if plan.environment.kind == EnvironmentKind::Mcp {
         reject_values_of_the_simulator(&plan.conditions)?;
     }
     let program = plan.agents.iter().find(|agent| agent.kind == AgentKind::Program);
@@ -221,7 +253,7 @@ pub(crate) fn build_run_spec(args: &AxisArgs, replayed: bool, terminal: &Termina
         ))
         .help("split it into several runs with fewer scenarios, agents or conditions"));
     }
-    Ok(RunSpec { plan, scenarios, configs, prices: catalog.map(|catalog| catalog.price_source()), lockfile })
+    Ok(())
 }
 
 /// Returns the environment of all scenarios.
@@ -292,7 +324,7 @@ pub(crate) fn run_spec_of(run: &RunDir, plan: Plan) -> Result<RunSpec, CliError>
 }
 
 /// Loads a shipped profile, or a profile from a TOML file.
-fn load_profile(profile_name: &str) -> Result<(AgentSpec, AgentConfig), CliError> {
+fn load_profile(profile_name: &str) -> Result<PlannedAgent, CliError> {
     let profile = match shipped_profile(profile_name) {
         Ok(profile) => profile,
         Err(ProfileError::Unknown { .. }) if profile_name.ends_with(".toml") => {
