@@ -7,8 +7,9 @@ _default:
 run *ARGS:
     cargo run -- run {{ ARGS }}
 
-# Everything that has to hold before a commit.
-check: fmt clippy test schema
+# Formatting, lints, and the tests of the crates that have changes: a few minutes, before a commit.
+check: fmt clippy
+    tools/affected.py
 
 fmt:
     cargo fmt --all -- --check
@@ -53,40 +54,40 @@ proof *ARGS:
 
 # Pages in a real browser (needs node, npm and chromium).
 browser: build
-    HEALBENCH="$PWD/target/release/healbench" reports/browser/run --test report.test.mjs transcripts.test.mjs view.test.mjs
+    HEALBENCH="$PWD/target/release/healbench" reports/browser/run.sh --test report.test.mjs transcripts.test.mjs view.test.mjs
 
 # Pictures of a page in both widths and themes, to be looked at after a change of it.
 screenshots OUT: build
-    HEALBENCH="$PWD/target/release/healbench" reports/browser/run screenshots.mjs "$(realpath -m "{{ OUT }}")"
+    HEALBENCH="$PWD/target/release/healbench" reports/browser/run.sh screenshots.mjs "$(realpath -m "{{ OUT }}")"
 
 # Play the run of the README's pictures, and make them.
 pictures: build
-    HEALBENCH="$PWD/target/release/healbench" reports/browser/run pictures.mjs "$PWD/docs/pictures"
+    HEALBENCH="$PWD/target/release/healbench" reports/browser/run.sh pictures.mjs "$PWD/docs/pictures"
 
 build:
     cargo build --release
 
 # Build the Python wheel for glibc 2.28 from the release build (needs Python; takes maturin and ziglang from PyPI).
 wheel:
-    tools/wheel
+    tools/wheel.sh
 
 # Build the Debian package.
 deb: build
-    tools/deb target/release/healbench target/debian
+    tools/deb.sh target/release/healbench target/debian
 
 # Build the npm packages of this platform.
 npm: build
     rm -rf target/npm
-    tools/npm-packages target/npm "$(rustc -vV | sed -n 's/^host: //p')=target/release/healbench"
+    tools/npm-packages.py target/npm "$(rustc -vV | sed -n 's/^host: //p')=target/release/healbench"
 
 # Build the documentation site, check its links and run its commands (needs mdbook and the Python packages polars and duckdb).
 book: build
-    tools/book target/release/healbench --commands
+    tools/book.py target/release/healbench --commands
 
 # Run 4 shards on Slurm and Ray of this machine, one of them killed midway, and compare the rows (needs root; Python with ray).
 schedulers PYTHON="python3": build
-    tools/test-slurm target/release/healbench
-    tools/test-ray target/release/healbench "{{ PYTHON }}"
+    tools/test-slurm.sh target/release/healbench
+    tools/test-ray.sh target/release/healbench "{{ PYTHON }}"
 
 bench *ARGS:
     cargo bench -p healbench-benches {{ ARGS }}
@@ -97,7 +98,7 @@ llm-e2e *ARGS:
 
 # Install the MCP servers of scenarios/servers into ignored folders (needs node, npm and Python).
 servers: build
-    tools/servers
+    tools/servers.sh
 
 # Licences, banned crates and sources (needs cargo-deny).
 deny:

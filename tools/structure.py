@@ -59,17 +59,16 @@ def module_of(path):
 def used_paths(text):
     """The paths that `use` lines name, each as a tuple, with braces written out."""
     for tree in re.findall(r"^ *(?:pub(?:\([^)]*\))? )?use ((?:crate|super|self)::[^;]+);", text, re.M):
-        stack, word, depth_words = [()], "", []
-        prefix = ()
+        open_prefixes, prefix = [], ()
         for token in re.findall(r"\w+|::|[{},*]", re.sub(r"\s+as \w+", "", tree)):
             if token == "{":
-                depth_words.append(prefix)
+                open_prefixes.append(prefix)
             elif token == ",":
                 yield prefix
-                prefix = depth_words[-1]
+                prefix = open_prefixes[-1]
             elif token == "}":
                 yield prefix
-                prefix = depth_words.pop()
+                prefix = open_prefixes.pop()
             elif token not in ("::", "*"):
                 prefix += (token,)
         yield prefix

@@ -1,5 +1,5 @@
 // Fills in the errors of Ajv for the pairs of ajv-errors.json: the first one as qwen-code asks for it, and all of them as the TypeScript
-// SDK does. Pairs that Ajv accepts are an error. Ajv is the one of scenarios/servers (tools/servers).
+// SDK does. Pairs that Ajv accepts are an error. Ajv is the one of scenarios/servers (tools/servers.sh).
 //
 // usage: node agents/clients/ajv-errors.mjs
 

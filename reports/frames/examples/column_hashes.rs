@@ -1,7 +1,7 @@
 #![allow(clippy::print_stdout)]
 //! Prints one line for each column of Parquet files: file, column, number of rows, and a hash of its values in order.
 //!
-//! `tools/oracle` compares these lines with recorded ones, to show that renames or refactorings did not change any
+//! `tools/oracle.sh` compares these lines with recorded ones, to show that renames or refactorings did not change any
 //! value.
 
 use std::fmt::Write as _;

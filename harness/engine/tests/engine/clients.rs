@@ -1,5 +1,5 @@
 //! The clients, compared byte by byte with recordings of the programs: `agents/clients/fixtures`, made by
-//! `tools/record-clients`.
+//! `tools/record-clients.py`.
 
 use std::collections::BTreeMap;
 

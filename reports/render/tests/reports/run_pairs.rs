@@ -1,4 +1,4 @@
-//! Writes pairs of runs for `tools/second-gate`, which decides them without this code.
+//! Writes pairs of runs for `tools/second-gate.py`, which decides them without this code.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 # Runs a plan in 4 shards on a Slurm of this machine, and compares the merged rows with those of one process. One shard is killed midway
 # and run again. Slurm runs as root, with one node, without cgroups and without accounting.
 #
-# usage: tools/test-slurm PROGRAM
+# usage: tools/test-slurm.sh PROGRAM
 set -euo pipefail
 program=$(realpath "$1")
 for command in slurmctld slurmd sbatch munged; do

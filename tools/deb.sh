@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds a Debian package of a program.
 #
-# usage: tools/deb PROGRAM FOLDER
+# usage: tools/deb.sh PROGRAM FOLDER
 set -euo pipefail
 program=$(realpath "$1") out=$(realpath -m "$2")
 cd "$(dirname "$0")/.."
@@ -11,7 +11,7 @@ root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 chmod 755 "$root"
 install -D -m 755 "$program" "$root/usr/bin/healbench"
-tools/generated-docs "$program" "$root/usr/share"
+tools/generated-docs.sh "$program" "$root/usr/share"
 gzip -9n "$root"/usr/share/man/man1/*.1
 doc=$root/usr/share/doc/healbench
 install -D -m 644 LICENSE-MIT "$doc/LICENSE-MIT"

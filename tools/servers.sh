@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs the MCP servers of scenarios/servers, as its lock files name and hash them, and writes the lists of their tools.
 #
-# usage: tools/servers [PROGRAM]
+# usage: tools/servers.sh [PROGRAM]
 #
 # PROGRAM is healbench [default: target/release/healbench]. Everything is written to ignored folders of scenarios/servers.
 set -eu

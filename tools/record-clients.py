@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Records what pinned agent programs show their models of the answers of an MCP server.
 
-usage: tools/record-clients PROGRAM [--install] [--check] [--client NAME]... [--case NAME]...
+usage: tools/record-clients.py PROGRAM [--install] [--check] [--client NAME]... [--case NAME]...
 
 PROGRAM is healbench. For each client of agents/clients and each case of its cases.json, the client runs once, in an empty home and without a
-network: the server is `healbench serve --cases`, and the model is tools/model-server, which makes the one call of the case. The tool message
+network: the server is `healbench serve --cases`, and the model is tools/model-server.py, which makes the one call of the case. The tool message
 of the model's next request goes into agents/clients/fixtures/CLIENT.json, as it was sent but for the masks of that file, with texts of over
 2,000 characters as their SHA-256, length, first and last 100 characters. With `--check` nothing is written, and what differs is shown.
 `--install` installs the clients by the lock file first. Exits 1 if a client fails or something differs, and 77 if a client is
@@ -30,7 +30,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 CLIENTS = ROOT / "agents" / "clients"
-MODEL = ROOT / "tools" / "model-server"
+MODEL = ROOT / "tools" / "model-server.py"
 SERVER = "tools"
 LONGEST = 2000
 PROMPT = "Call the tool."
@@ -119,7 +119,7 @@ CLIENT_TABLE = {
         "prepare": qwen_code,
         "prefix": "mcp__{server}__{tool}",
         "limits": {"characters": 25000, "lines": 1000},
-        "masks": [[rf"saved to: \S+/(mcp__\w+)_[0-9a-f]{{12}}\.output", r"saved to: ~/.qwen/tmp/\1_000000000000.output"]],
+        "masks": [[r"saved to: \S+/(mcp__\w+)_[0-9a-f]{12}\.output", r"saved to: ~/.qwen/tmp/\1_000000000000.output"]],
     },
 }
 

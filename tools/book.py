@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Builds the documentation site into target/book, and checks its links.
 
-usage: tools/book PROGRAM [--commands]
+usage: tools/book.py PROGRAM [--commands]
 
 Pages come from docs/, from documents of the root, and from the program: command line, scenario file, metrics, columns, exit codes. With
 `--commands`, the blocks `sh` of all pages in docs/ are also run, each page in a folder of its own, with the files of the README's blocks

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Decides pairs of runs a second time, without code of the gate, and compares the verdicts.
 
-usage: tools/second-gate PROGRAM PAIRS
-       tools/second-gate --published
+usage: tools/second-gate.py PROGRAM PAIRS
+       tools/second-gate.py --published
 
 PROGRAM is healbench. PAIRS is the folder that this command writes (300 pairs, fixed seed):
 

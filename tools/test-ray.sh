@@ -2,7 +2,7 @@
 # Runs a plan in 4 shards on a Ray of this machine, and compares the merged rows with those of one process. One shard is killed midway
 # and run again by Ray.
 #
-# usage: tools/test-ray PROGRAM PYTHON     PYTHON has the package ray
+# usage: tools/test-ray.sh PROGRAM PYTHON     PYTHON has the package ray
 set -euo pipefail
 program=$(realpath "$1") python=$2
 driver=$(dirname "$(realpath "$0")")/../examples/cluster/ray_driver.py

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the npm packages: `healbench`, and one for each platform whose program exists.
 
-usage: tools/npm-packages FOLDER TARGET=PROGRAM...
+usage: tools/npm-packages.py FOLDER TARGET=PROGRAM...
 
 TARGET is Rust's name of the platform, such as x86_64-unknown-linux-gnu.
 """

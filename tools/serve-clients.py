@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Shows that clients of the official SDKs see what `healbench serve` is meant to send.
 
-usage: tools/serve-clients PROGRAM
+usage: tools/serve-clients.py PROGRAM
 
 PROGRAM is healbench. The clients of scenarios/servers/clients, on the TypeScript SDK 1.x and 2.x and the Python SDK, list the tools, and make right and wrong calls:
 
@@ -9,7 +9,7 @@ PROGRAM is healbench. The clients of scenarios/servers/clients, on the TypeScrip
 - of an MCP server, by itself and through `serve`: each shows the same, structured content and failures included;
 - of both as an agent program of a run, through `serve --attach`: the same again, and each call is a row.
 
-Servers and clients are installed by tools/servers. What is not there is UNPROVEN. Exits 1 if anything differs.
+Servers and clients are installed by tools/servers.sh. What is not there is UNPROVEN. Exits 1 if anything differs.
 """
 
 import json
@@ -109,7 +109,7 @@ def main():
         expected = {condition: expected_of_call(program, condition) for condition in CONDITIONS}
         for client, words in CLIENTS.items():
             if not shutil.which(words[0]) or not (SERVERS / "node_modules").exists():
-                print(f"UNPROVEN: the client {client} is not installed (tools/servers)")
+                print(f"UNPROVEN: the client {client} is not installed (tools/servers.sh)")
                 continue
             proven += 1
             serve = [program, "serve", "--quiet"]
@@ -120,7 +120,7 @@ def main():
             compare(f"{client} as an agent, fusion, {rows:.0f} rows", shown, expected["fusion"])
             failed |= rows != len(shown)
             if not os.path.exists(SERVER[0]):
-                print("UNPROVEN: the MCP server is not installed (tools/servers)")
+                print("UNPROVEN: the MCP server is not installed (tools/servers.sh)")
                 continue
             direct = play(client, plans["server"], SERVER)
             if not any(call.get("structured") for call in direct):

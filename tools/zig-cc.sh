@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Links for an older glibc than this machine's, with zig: `ZIG_TARGET` names it, as in `x86_64-linux-gnu.2.28`. The Python package
-# `ziglang` holds the program. rustc calls this as its linker (`-C linker=tools/zig-cc`), so only the last step of a build differs.
+# `ziglang` holds the program. rustc calls this as its linker (`-C linker=tools/zig-cc.sh`), so only the last step of a build differs.
 set -euo pipefail
 arguments=()
 for argument in "$@"; do

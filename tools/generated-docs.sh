@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Writes man pages and completions as packages hold them.
 #
-# usage: tools/generated-docs PROGRAM SHARE     SHARE is the folder that becomes /usr/share
+# usage: tools/generated-docs.sh PROGRAM SHARE     SHARE is the folder that becomes /usr/share
 set -euo pipefail
 program=$1 share=$2
 mkdir -p "$share/man/man1" "$share/bash-completion/completions" "$share/zsh/site-functions" "$share/fish/vendor_completions.d"

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Plays the quickstart suite with agent programs and a scripted model, twice, and compares the rows.
 
-usage: tools/agent-programs PROGRAM [AGENT...]
+usage: tools/agent-programs.py PROGRAM [AGENT...]
 
-PROGRAM is healbench. Each agent of agents/programs/healbench.toml [default: opencode codex] plays 10 episodes against tools/model-server, whose script
+PROGRAM is healbench. Each agent of agents/programs/healbench.toml [default: opencode codex] plays 10 episodes against tools/model-server.py, whose script
 (agents/programs/quickstart.json) makes mistakes and repairs them, leaves one task undone, and makes a call after the goal. What has to hold:
 
 - no episode is lost, and outcomes and calls are those of the script;
@@ -69,7 +69,7 @@ def play(program, agent, folder, number):
     port = free_port()
     run = folder / f"{agent}-{number}"
     command = [
-        sys.executable, str(ROOT / "tools" / "model-server"), str(ROOT / "agents" / "programs" / "quickstart.json"), "--port", str(port), "--",
+        sys.executable, str(ROOT / "tools" / "model-server.py"), str(ROOT / "agents" / "programs" / "quickstart.json"), "--port", str(port), "--",
         program, "run", *[str(SUITE / f"{name}.yaml") for name in SCENARIOS], "--config", str(settings(folder, f"http://127.0.0.1:{port}/v1")),
         "--agent", f"agent:{agent}", "--condition", ",".join(CONDITIONS), "--trials", "1", "--jobs", "2", "--quiet", "--out", str(run),
     ]

@@ -2,7 +2,7 @@
 """Reads logs that `healbench report RUN --inspect FOLDER` wrote with inspect_ai, compares them with the report, and opens them with
 `inspect view`.
 
-usage: read-inspect-logs REPORT.json FOLDER
+usage: read-inspect-logs.py REPORT.json FOLDER
 """
 
 import json

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Tests tools/model-server by HTTP.
+"""Tests tools/model-server.py by HTTP.
 
-usage: tools/test-model-server
+usage: tools/test-model-server.py
 """
 
 import json
@@ -14,7 +14,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-SERVER = str(Path(__file__).resolve().parent / "model-server")
+SERVER = str(Path(__file__).resolve().parent / "model-server.py")
 SCRIPT = {
     "conversations": [
         {"prompt": "two", "turns": [{"calls": [{"tool": "add"}, {"tool": "list"}]}, {"tool": "gone", "exact": True}, {"text": "Both."}]},

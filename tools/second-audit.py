@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Computes the scores of audits a second time, from the answers in their JSON, and compares them.
 
-usage: tools/second-audit AUDIT...
+usage: tools/second-audit.py AUDIT...
 
 An AUDIT is what `healbench audit --output json=AUDIT` wrote. What is decided here again, without code of healbench: which calls are scored, the
 points of each, and the means over the calls of a kind, the kinds of a tool, and the tools. What is taken from the file: the answers, whether a call is

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Audits the servers of scenarios/servers without and with their calls files, and prints what was found as Markdown tables.
 
-usage: tools/audit-servers PROGRAM FOLDER
+usage: tools/audit-servers.py PROGRAM FOLDER
 
 PROGRAM is healbench. The audits are written to FOLDER as JSON. All tools are called, each with a server and a folder of its own, and each call may take
-2 s. Servers are installed by tools/servers; one that is not there is UNPROVEN. Exits 1 if an audit fails.
+2 s. Servers are installed by tools/servers.sh; one that is not there is UNPROVEN. Exits 1 if an audit fails.
 """
 
 import json
@@ -41,7 +41,7 @@ def main():
     for name, server in json.loads((SERVERS / "servers.json").read_text(encoding="utf-8")).items():
         command = [word.replace("{here}", str(SERVERS)) for word in server["command"]]
         if not any(Path(word).exists() for word in command if word.startswith(str(SERVERS))):
-            print(f"UNPROVEN: {name} is not installed (tools/servers)")
+            print(f"UNPROVEN: {name} is not installed (tools/servers.sh)")
             continue
         fixture = ["--fixture", str(SERVERS / "fixtures" / server["fixture"])] if "fixture" in server else []
         audits, seconds = [], []

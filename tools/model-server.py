@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A scripted model behind OpenAI's APIs, chat completions and responses, which records what it is asked. Python 3.11, loopback only.
 
-usage: tools/model-server SCRIPT [--log FILE] [--port PORT] [-- COMMAND...]
+usage: tools/model-server.py SCRIPT [--log FILE] [--port PORT] [-- COMMAND...]
 
 Prints its address, and serves until it is interrupted. With COMMAND it runs that instead, with `{model_url}` in its words replaced and the
 address in the variable MODEL_URL, ends with it, and exits with its status. `--log` writes every request as a line of JSON: its path and

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures what `healbench proxy` adds to a call, and what its memory grows by.
 
-usage: tools/proxy-speed PROGRAM SERVER [ROUNDS]
+usage: tools/proxy-speed.py PROGRAM SERVER [ROUNDS]
 
 PROGRAM is healbench, SERVER is mcp-test-server of harness/mcp. Each round makes 200 calls of 2 KB directly, through the proxy, and directly again; the
 second direct arm is the control. Printed are the medians over the rounds of the difference to the first direct arm, in milliseconds a call, of the

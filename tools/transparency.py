@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Shows that `healbench proxy` changes nothing but what its log says.
 
-usage: tools/transparency PROGRAM [SERVER...]
-       tools/transparency --record FILE COMMAND...
+usage: tools/transparency.py PROGRAM [SERVER...]
+       tools/transparency.py --record FILE COMMAND...
 
 PROGRAM is healbench. Each client of scenarios/servers/clients plays calls of each server of scenarios/servers, right and wrong ones, through the
 proxy: the TypeScript SDK 1.x and 2.x and the Python SDK, which offer roots, sampling and elicitation, and the agent program opencode, if it is on the
@@ -13,7 +13,7 @@ streams and a command's, and keeps them. Then every line of one side has to be t
 - answers that the log says were formatted or cut, with the hashes of both lines;
 - the proxy's own questions for the tools, and the answers to these.
 
-Servers and clients are installed by tools/servers. What is not there is UNPROVEN. Exits 1 if anything differs.
+Servers and clients are installed by tools/servers.sh. What is not there is UNPROVEN. Exits 1 if anything differs.
 """
 
 import base64
@@ -46,7 +46,7 @@ CLIENTS = {
     "typescript-2": ["node", str(SERVERS / "clients" / "typescript-2.mjs")],
     "python": [str(VENV / "python"), str(SERVERS / "clients" / "python_sdk.py")],
 }
-# An agent program is large, so tools/servers does not install it.
+# An agent program is large, so tools/servers.sh does not install it.
 OPENCODE = os.environ.get("OPENCODE") or shutil.which("opencode")
 if OPENCODE:
     CLIENTS["opencode"] = [sys.executable, str(SERVERS / "clients" / "opencode.py"), OPENCODE]
@@ -153,11 +153,11 @@ def main():
     for name in sys.argv[2:] or COMMANDS:
         fixture, command = COMMANDS[name]
         if not any(Path(word).exists() for word in command if word.startswith(str(SERVERS))):
-            print(f"UNPROVEN: {name} is not installed (tools/servers)")
+            print(f"UNPROVEN: {name} is not installed (tools/servers.sh)")
             continue
         for client, words in CLIENTS.items():
             if not shutil.which(words[0]) or not (SERVERS / "node_modules").exists():
-                print(f"UNPROVEN: the client {client} is not installed (tools/servers)")
+                print(f"UNPROVEN: the client {client} is not installed (tools/servers.sh)")
                 continue
             with tempfile.TemporaryDirectory() as work:
                 folder = Path(work).resolve() / "dir"
