@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use healbench_core::{Object, ReplyOutcome, same_json};
+use healbench_core::{Object, ReplyOutcome, json_type, same_json};
 use serde_json::Value;
 
 use crate::definition::{Action, Code, Filter, Handler, Relation, Rule, Tool, ToolFailure};
@@ -34,41 +34,48 @@ impl<'a> Arguments<'a> {
 /// Arguments of `select` that page and order the result and are not filters.
 const PAGING_ARGUMENTS: [&str; 3] = ["limit", "offset", "sort"];
 
-/// Checks the rules, runs the handler, and returns its result and whether a row changed. `list_actions` are the actions that list the rows of a table, for failures
-/// that suggest them.
+/// Checks the rules, runs the handler, and returns its result and whether a row changed.
 pub(crate) fn run_action<'w>(
     action: &'w Action,
-    list_actions: &[(String, String)],
+    tables: &TableUses,
     world: &'w mut Tables,
     arguments: Arguments<'_>,
 ) -> Result<(ReplyOutcome<'w>, bool), ToolFailure> {
     for rule in &action.rules {
-        check(rule, list_actions, world, arguments)?;
+        check(rule, action, tables, world, arguments)?;
     }
     let row_text = |row: &Object| ReplyOutcome::Text(serde_json::to_string(row).unwrap_or_default());
     match &action.handler {
         Handler::Return(Value::String(text)) => Ok((ReplyOutcome::Text(text.clone()), false)),
         Handler::Return(value) => Ok((ReplyOutcome::Text(value.to_string()), false)),
         Handler::Fail(failure) => Err(failure.clone()),
-        Handler::Insert { table } => Ok((row_text(insert(world, list_actions, table, arguments)?), true)),
+        Handler::Insert { table } => Ok((row_text(insert(world, tables, table, arguments)?), true)),
         Handler::Select { table, filters } => {
             Ok((ReplyOutcome::Rows(select(world, table, filters, arguments)?), false))
         }
         Handler::Get { table, by } => {
-            let (at, key) = locate(world, list_actions, table, by, arguments)?;
+            let (at, key) = locate(world, tables, table, by, arguments)?;
             Ok((row_text(world.find(at, &key).ok_or_else(|| table_unavailable(table))?), false))
         }
         Handler::Update { table, by } => {
-            let (at, key) = locate(world, list_actions, table, by, arguments)?;
+            let (at, key) = locate(world, tables, table, by, arguments)?;
+            let column = world.table_def(at).key.clone();
             let mut row = world.find(at, &key).cloned().unwrap_or_default();
-            for (name, value) in arguments.iter().filter(|(name, _)| *name != by) {
+            // A row keeps its key if `null` is sent for it.
+            let is_sent = |(name, value): &(&String, &Value)| *name != by && !(**name == column && value.is_null());
+            for (name, value) in arguments.iter().filter(is_sent) {
                 row.insert(name.clone(), value.clone());
             }
+            let new_key = row.get(&column).cloned().unwrap_or_else(|| key.clone());
+            let is_other = |row: &&Object| world.find(at, &key).is_none_or(|own| !std::ptr::eq(own, *row));
+            if let Some(taken) = world.find(at, &new_key).filter(is_other) {
+                return Err(conflict(world, at, taken, std::slice::from_ref(&column)));
+            }
             let changed = world.set_row(at, &key, Some(row));
-            Ok((row_text(world.find(at, &key).ok_or_else(|| table_unavailable(table))?), changed))
+            Ok((row_text(world.find(at, &new_key).ok_or_else(|| table_unavailable(table))?), changed))
         }
         Handler::Delete { table, by } => {
-            let (at, key) = locate(world, list_actions, table, by, arguments)?;
+            let (at, key) = locate(world, tables, table, by, arguments)?;
             let changed = world.set_row(at, &key, None);
             Ok((ReplyOutcome::Text(format!("{{\"deleted\":{key}}}")), changed))
         }
@@ -77,7 +84,8 @@ pub(crate) fn run_action<'w>(
 
 fn check(
     rule: &Rule,
-    list_actions: &[(String, String)],
+    action: &Action,
+    tables: &TableUses,
     world: &Tables,
     arguments: Arguments<'_>,
 ) -> Result<(), ToolFailure> {
@@ -103,19 +111,33 @@ fn check(
         }
         Rule::Conflict { table, fields } => {
             let Some(at) = world.table_index(table) else { return Ok(()) };
-            let equal = |row: &Object, field: &String| match (row.get(field), arguments.get(field)) {
-                (Some(has), Some(sent)) => same_json(has, sent),
-                (has, sent) => has.is_none() && sent.is_none(),
+            // A row that is updated does not conflict with itself, and keeps the values that are not sent.
+            let own = match &action.handler {
+                Handler::Update { table: updated, by } if updated == table => {
+                    arguments.get(by).and_then(|key| world.find(at, key))
+                }
+                _ => None,
             };
-            let same = |row: &Object| fields.iter().all(|field| equal(row, field));
+            let equal = |row: &Object, field: &String| {
+                let value = arguments.get(field).or_else(|| own.and_then(|own| own.get(field)));
+                match (row.get(field), value) {
+                    (Some(has), Some(value)) => same_json(has, value),
+                    (has, value) => has.is_none() && value.is_none(),
+                }
+            };
+            let is_own = |row: &Object| own.is_some_and(|own| std::ptr::eq(own, row));
+            let same = |row: &Object| fields.iter().all(|field| equal(row, field)) && !is_own(row);
             match world.iter(at).find(|row| same(row)) {
                 Some(row) => Err(conflict(world, at, row, fields)),
                 None => Ok(()),
             }
         }
         Rule::Missing { table, argument } => {
-            let (Some(at), Some(key)) = (world.table_index(table), arguments.get(argument)) else { return Ok(()) };
-            if world.find(at, key).is_some() { Ok(()) } else { Err(not_found(world, list_actions, at, key)) }
+            let (Some(at), Some(sent)) = (world.table_index(table), arguments.get(argument)) else { return Ok(()) };
+            let keys = sent.as_array().map_or(std::slice::from_ref(sent), Vec::as_slice);
+            // `null` refers to nothing.
+            let missing = keys.iter().find(|key| !key.is_null() && world.find(at, key).is_none());
+            missing.map_or(Ok(()), |key| Err(not_found(world, tables, at, key)))
         }
     }
 }
@@ -134,23 +156,26 @@ pub(crate) fn is_truthy(sent: &Value) -> bool {
 
 fn insert<'w>(
     world: &'w mut Tables,
-    list_actions: &[(String, String)],
+    tables: &TableUses,
     table: &str,
     arguments: Arguments<'_>,
 ) -> Result<&'w Object, ToolFailure> {
     let Some(at) = world.table_index(table) else { return Err(table_unavailable(table)) };
     let column = world.table_def(at).key.clone();
     let mut row = arguments.to_row();
+    if row.get(&column).is_some_and(Value::is_null) {
+        row.shift_remove(&column);
+    }
     match row.get(&column) {
         Some(key) => {
             if let Some(taken) = world.find(at, key) {
                 let mut failure = conflict(world, at, taken, std::slice::from_ref(&column));
-                failure.available_actions = list_actions_of(list_actions, &world.table_def(at).name);
+                failure.available_actions = tables.list_actions_of(&world.table_def(at).name);
                 return Err(failure);
             }
         }
         None => {
-            let key = world.next_key(at);
+            let key = world.next_key(at, tables.text_keys.contains(&world.table_def(at).name));
             row.shift_insert(0, column, key);
         }
     }
@@ -230,11 +255,12 @@ fn passes_filter(filter: &Filter, row: &Object, value: &Value) -> bool {
     let Some(cell) = row.get(&filter.column) else { return false };
     match filter.relation {
         Relation::Equal => same_json(cell, value),
-        Relation::Before => compare(cell, value) == Ordering::Less,
-        Relation::After => compare(cell, value) == Ordering::Greater,
+        // Values of different types have an order only for sorting.
+        Relation::Before => json_type(cell) == json_type(value) && compare(cell, value) == Ordering::Less,
+        Relation::After => json_type(cell) == json_type(value) && compare(cell, value) == Ordering::Greater,
         Relation::Contains => match (cell, value) {
             (Value::String(cell), Value::String(value)) => cell.to_lowercase().contains(&value.to_lowercase()),
-            (Value::Array(items), value) => items.contains(value),
+            (Value::Array(items), value) => items.iter().any(|item| same_json(item, value)),
             _ => false,
         },
     }
@@ -265,19 +291,19 @@ fn compare(a: &Value, b: &Value) -> Ordering {
 /// Returns the index of the table and the key that the argument names if such a row exists.
 fn locate(
     world: &Tables,
-    list_actions: &[(String, String)],
+    tables: &TableUses,
     table: &str,
     by: &str,
     arguments: Arguments<'_>,
 ) -> Result<(usize, Value), ToolFailure> {
     let Some(at) = world.table_index(table) else { return Err(table_unavailable(table)) };
     let key = arguments.get(by).cloned().unwrap_or(Value::Null);
-    if world.find(at, &key).is_some() { Ok((at, key)) } else { Err(not_found(world, list_actions, at, &key)) }
+    if world.find(at, &key).is_some() { Ok((at, key)) } else { Err(not_found(world, tables, at, &key)) }
 }
 
-fn not_found(world: &Tables, list_actions: &[(String, String)], at: usize, key: &Value) -> ToolFailure {
+fn not_found(world: &Tables, tables: &TableUses, at: usize, key: &Value) -> ToolFailure {
     let def = world.table_def(at);
-    let available = list_actions_of(list_actions, &def.name);
+    let available = tables.list_actions_of(&def.name);
     let entity = capitalize(&def.singular);
     ToolFailure {
         recovery: available.first().map(|list| format!("Call {list} first to get valid {} IDs.", def.singular)),
@@ -311,20 +337,38 @@ fn table_unavailable(table: &str) -> ToolFailure {
     ToolFailure::new(Code::InternalError, format!("Table '{table}' is not available."))
 }
 
-fn list_actions_of(list_actions: &[(String, String)], table: &str) -> Vec<String> {
-    list_actions.iter().filter(|(_, listed)| listed == table).map(|(action, _)| action.clone()).collect()
+/// What the tools do with tables.
+#[derive(Debug)]
+pub(crate) struct TableUses {
+    /// `(tool.action, table)` for every action that lists a table's rows, for failures that suggest them.
+    list_actions: Vec<(String, String)>,
+    /// The tables whose keys actions take as strings.
+    text_keys: Vec<String>,
 }
 
-/// Returns `(tool.action, table)` for every action that lists a table's rows.
-pub(crate) fn list_actions(tools: &[Tool]) -> Vec<(String, String)> {
-    let of_tool = |tool: &Tool| -> Vec<(String, String)> {
-        let listed = |action: &Action| match &action.handler {
+impl TableUses {
+    pub(crate) fn new(tools: &[Tool]) -> TableUses {
+        let actions = || tools.iter().flat_map(|tool| tool.actions.iter().map(move |action| (tool, action)));
+        let listed = |(tool, action): (&Tool, &Action)| match &action.handler {
             Handler::Select { table, .. } => Some((qualified_name(tool, action), table.clone())),
             _ => None,
         };
-        tool.actions.iter().filter_map(listed).collect()
-    };
-    tools.iter().flat_map(of_tool).collect()
+        let takes_text = |(_, action): (&Tool, &Action)| match &action.handler {
+            Handler::Get { table, by } | Handler::Update { table, by } | Handler::Delete { table, by } => {
+                let schema = action.input.get("properties").and_then(|properties| properties.get(by));
+                schema.filter(|schema| schema.get("type") == Some(&Value::from("string"))).map(|_| table.clone())
+            }
+            _ => None,
+        };
+        TableUses {
+            list_actions: actions().filter_map(listed).collect(),
+            text_keys: actions().filter_map(takes_text).collect(),
+        }
+    }
+
+    fn list_actions_of(&self, table: &str) -> Vec<String> {
+        self.list_actions.iter().filter(|(_, listed)| listed == table).map(|(action, _)| action.clone()).collect()
+    }
 }
 
 fn qualified_name(tool: &Tool, action: &Action) -> String {

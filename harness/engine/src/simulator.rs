@@ -10,7 +10,7 @@ use healbench_core::{
 use serde_json::Value;
 
 use crate::definition::{Action, Tool, ToolFailure};
-use crate::handler::{Arguments, list_actions, run_action};
+use crate::handler::{Arguments, TableUses, run_action};
 use crate::state_check::{StateCheck, StateChecks};
 use crate::world::{Tables, WorldBase};
 
@@ -81,7 +81,7 @@ impl<T: BorrowMut<Tables>> Session for SimulatorSession<'_, T> {
 pub(crate) struct Handlers {
     tools: Vec<ToolHandlers>,
     /// The actions that list a table, for failures that suggest them.
-    list_actions: Vec<(String, String)>,
+    tables: TableUses,
 }
 
 #[derive(Debug)]
@@ -98,7 +98,7 @@ impl Handlers {
             discriminator: tool.discriminator.clone(),
             actions: tool.actions.clone(),
         };
-        Handlers { tools: tools.iter().map(handlers).collect(), list_actions: list_actions(tools) }
+        Handlers { tools: tools.iter().map(handlers).collect(), tables: TableUses::new(tools) }
     }
 
     /// Runs a call, which must name an existing action: a call that does not was rejected before.
@@ -118,7 +118,7 @@ impl Handlers {
             let failure = ToolFailure::error("There is no such action.");
             return Reply { outcome: ReplyOutcome::Failed(failure), state_changed: Some(false) };
         };
-        match run_action(action, &self.list_actions, tables, arguments) {
+        match run_action(action, &self.tables, tables, arguments) {
             Ok((outcome, changed)) => Reply { outcome, state_changed: Some(changed) },
             Err(failure) => Reply { outcome: ReplyOutcome::Failed(failure), state_changed: Some(false) },
         }

@@ -150,36 +150,47 @@ impl Tables {
     }
 
     pub(crate) fn find(&self, at: usize, key: &Value) -> Option<&Object> {
-        let text = key_text(key);
+        self.row(at, self.place(at, &key_text(key))?)
+    }
+
+    fn row(&self, at: usize, place: Place) -> Option<&Object> {
         let changes = &self.changes[at];
-        if let Some(index) = self.base.keys[at].get(&text) {
-            return match changes.replaced.get(index) {
-                None => self.base.def.tables[at].rows.get(*index),
+        match place {
+            Place::Base(index) => match changes.replaced.get(&index) {
+                None => self.base.def.tables[at].rows.get(index),
                 Some(replacement) => replacement.as_ref(),
-            };
+            },
+            Place::Added(index) => changes.added.get(index),
         }
+    }
+
+    /// Returns the place of the row that has this key now: the key of a row may have changed.
+    fn place(&self, at: usize, key: &str) -> Option<Place> {
+        let changes = &self.changes[at];
         let column = &self.base.def.tables[at].key;
-        changes.added.iter().find(|row| row.get(column).map(key_text).as_deref() == Some(&text))
+        let has_key = |row: &Object| row.get(column).map(key_text).as_deref() == Some(key);
+        if let Some(index) = self.base.keys[at].get(key) {
+            match changes.replaced.get(index) {
+                None => return Some(Place::Base(*index)),
+                Some(Some(row)) if has_key(row) => return Some(Place::Base(*index)),
+                Some(_) => {}
+            }
+        }
+        let replaced = changes.replaced.iter().find(|(_, row)| row.as_ref().is_some_and(has_key));
+        let added = || changes.added.iter().position(has_key).map(Place::Added);
+        replaced.map(|(index, _)| Place::Base(*index)).or_else(added)
     }
 
     /// Replaces the row with this key, or removes it if `row` is `None`. Returns true if the row changed.
     pub(crate) fn set_row(&mut self, at: usize, key: &Value, row: Option<Object>) -> bool {
-        let changed = self.find(at, key) != row.as_ref();
+        let Some(place) = self.place(at, &key_text(key)) else { return false };
+        let changed = self.row(at, place) != row.as_ref();
         self.change_count += u64::from(changed);
-        let text = key_text(key);
-        let column = &self.base.def.tables[at].key;
         let changes = &mut self.changes[at];
-        if let Some(index) = self.base.keys[at].get(&text) {
-            if !matches!(changes.replaced.get(index), Some(None)) {
-                changes.replaced.insert(*index, row);
-            }
-            return changed;
-        }
-        let position = changes.added.iter().position(|row| row.get(column).map(key_text).as_deref() == Some(&text));
-        match (position, row) {
-            (None, _) => {}
-            (Some(position), Some(row)) => changes.added[position] = row,
-            (Some(position), None) => drop(changes.added.remove(position)),
+        match (place, row) {
+            (Place::Base(index), row) => drop(changes.replaced.insert(index, row)),
+            (Place::Added(index), Some(row)) => changes.added[index] = row,
+            (Place::Added(index), None) => drop(changes.added.remove(index)),
         }
         changed
     }
@@ -194,12 +205,12 @@ impl Tables {
     }
 
     /// Generates an unused key: the prefix and a number greater than the count of base rows.
-    pub(crate) fn next_key(&mut self, at: usize) -> Value {
+    pub(crate) fn next_key(&mut self, at: usize, as_text: bool) -> Value {
         loop {
             let table = &self.base.def.tables[at];
             self.changes[at].generated_keys += 1;
             let number = table.rows.len() + self.changes[at].generated_keys;
-            let key = if table.key_prefix.is_empty() {
+            let key = if table.key_prefix.is_empty() && !as_text {
                 Value::from(number)
             } else {
                 Value::from(format!("{}{number}", table.key_prefix))
@@ -211,9 +222,21 @@ impl Tables {
     }
 }
 
-/// Formats a key so that equal keys have equal texts, and a string and a number have different ones.
+/// The place of a row of a table.
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    Base(usize),
+    Added(usize),
+}
+
+/// Formats a key so that equal keys have equal texts, such as 1 and 1.0, and a string and a number have different ones.
 fn key_text(key: &Value) -> String {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
     match key {
+        Value::Number(number) if number.is_f64() => match number.as_f64() {
+            Some(float) if float.fract() == 0.0 && float.abs() < EXACT => (float as i64).to_string(),
+            _ => number.to_string(),
+        },
         // The common case, without a formatter. Serializing a string cannot fail.
         Value::String(key) => serde_json::to_string(key).unwrap_or_default(),
         other => other.to_string(),

@@ -203,3 +203,14 @@ fn messages_cut_long_values() {
     let reply = server.engine.call(&mut server.world, &call(&long, json!({})));
     assert!(reply.response.text().len() < 20_000);
 }
+
+#[test]
+fn a_generated_key_is_a_text_where_keys_are_texts() {
+    let mut def = two_invoices();
+    def.tables[0].key_prefix = String::new();
+    def.tables[0].rows = [json!({"id": "3"}), json!({"id": "4"})].map(object).to_vec();
+    let mut server = Server::new(Vec::new(), def);
+    // Two base rows, so 3 and 4 are tried first.
+    assert_eq!(server.call("create", json!({})).response.text(), r#"{"id":"5"}"#);
+    assert_eq!(server.class("get", json!({"id": "5"})), "ok");
+}
