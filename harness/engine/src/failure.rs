@@ -1,6 +1,8 @@
 //! The structured reason why a call did not succeed. It is data, never a Rust `Err`, and independent of the error
 //! format.
 
+use std::sync::Arc;
+
 use healbench_core::{DomainErrors, ErrorClass};
 use serde_json::Value;
 
@@ -63,16 +65,67 @@ pub struct Issue {
     pub sent: Option<Value>,
     /// The kind of problem.
     pub kind: IssueKind,
+    /// The locations of the failed keyword and of the references and branches on the way to it, outermost first. They tell
+    /// which branches of unions the value was held against. Empty if unknown.
+    pub keyword_locations: Vec<KeywordLocation>,
+    /// The innermost union around the value, or of it, of which no tag selected a branch. `None` without one.
+    pub union: Option<Arc<FailedUnion>>,
+}
+
+/// The location of a keyword in the input schema.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeywordLocation {
+    /// A JSON pointer.
+    pub pointer: Arc<str>,
+    /// The number of bytes of the pointer that lead to the target of the reference that was followed last; 0 without one.
+    pub target: usize,
+    /// The number of segments on the way to the value that the reference was followed for.
+    pub depth: usize,
+}
+
+impl KeywordLocation {
+    /// Returns the pointer of the schema with the keyword, and the keyword.
+    pub(crate) fn parent(&self) -> Option<(&str, &str)> {
+        self.pointer.rsplit_once('/')
+    }
+}
+
+/// A value that fits no branch of a union.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FailedUnion {
+    /// The path of the value.
+    pub path: String,
+    /// The branches, without those for null.
+    pub branches: Vec<FailedBranch>,
+}
+
+/// A branch of a union, and why the value does not fit it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FailedBranch {
+    /// The location of the branch in the input schema, as a JSON pointer.
+    pub location: String,
+    /// The issues of the value under this branch, in no particular order.
+    pub issues: Vec<Issue>,
 }
 
 /// The keyword of an issue that is none, but says that checking stopped.
 const STOPPED: &str = "";
 
 impl Issue {
+    /// Creates an issue whose location in the schema is unknown.
+    pub(crate) fn new(path: String, sent: Option<Value>, kind: IssueKind) -> Issue {
+        Issue { path, sent, kind, keyword_locations: Vec::new(), union: None }
+    }
+
+    /// Returns true if both say the same of the same value.
+    pub(crate) fn says_the_same(&self, other: &Issue) -> bool {
+        self.path == other.path && self.kind == other.kind && self.sent == other.sent
+    }
+
     /// Returns the mark at the end of issues that are not all.
     pub(crate) fn checking_stopped() -> Issue {
         let message = "checking stopped here; there may be more problems".to_owned();
-        Issue { path: String::new(), sent: None, kind: IssueKind::Other { keyword: STOPPED.to_owned(), message } }
+        Issue::new(String::new(), None, IssueKind::Other { keyword: STOPPED.to_owned(), message })
     }
 
     /// Returns true for the mark at the end of issues that are not all. Formats of existing servers do not show it.
@@ -283,14 +336,6 @@ impl PathSegment<'_> {
         match self {
             PathSegment::Name(name) => value.get(name),
             PathSegment::Index(index) => value.get(index),
-        }
-    }
-
-    /// Returns the schema of the nested value if plain `properties` and `items` lead to it.
-    pub(crate) fn resolve_schema(self, schema: &Value) -> Option<&Value> {
-        match self {
-            PathSegment::Name(name) => schema.get("properties")?.get(name),
-            PathSegment::Index(_) => schema.get("items"),
         }
     }
 }

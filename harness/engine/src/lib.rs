@@ -26,7 +26,9 @@ mod world;
 
 pub use client::{ClientProfile, Sending, ShownBlock};
 pub use compile::CompileError;
-pub use failure::{Bound, Expected, Failure, Issue, IssueKind, Quantity, Routing};
+pub use failure::{
+    Bound, Expected, FailedBranch, FailedUnion, Failure, Issue, IssueKind, KeywordLocation, Quantity, Routing,
+};
 pub use faults::Faults;
 pub use foreign::ForeignSettings;
 pub use pipeline::Engine;

@@ -525,11 +525,8 @@ fn present_text(action: Option<&CompiledAction>, text: String) -> Result<Success
 }
 
 fn not_an_object(tool: &CompiledTool, arguments: &Value) -> Failure {
-    let issue = Issue {
-        path: String::new(),
-        sent: Some(arguments.clone()),
-        kind: IssueKind::WrongType { expected: Expected::Types(vec!["object".to_owned()]) },
-    };
+    let kind = IssueKind::WrongType { expected: Expected::Types(vec!["object".to_owned()]) };
+    let issue = Issue::new(String::new(), Some(arguments.clone()), kind);
     // Arguments that are not an object name no action.
     Failure::Validation { tool: tool.name.clone(), action: tool.name.clone(), issues: vec![issue] }
 }

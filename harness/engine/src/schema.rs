@@ -6,10 +6,13 @@ mod dialect;
 mod expected;
 mod issues;
 mod lookup;
+mod parts;
 mod references;
 mod tags;
+mod tidy;
 mod undeclared;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use healbench_core::Object;
@@ -18,11 +21,13 @@ use jsonschema::Validator;
 use serde_json::{Value, json};
 
 pub use self::dialect::upgrade_schema;
+pub(crate) use self::lookup::{Trail, resolve_refs};
+pub(crate) use self::parts::SchemaParts;
 use self::references::{References, scope};
 pub(crate) use self::tags::{TaggedUnion, tagged_unions};
 use self::undeclared::Declarations;
 pub(crate) use self::undeclared::UndeclaredFields;
-use crate::failure::Issue;
+use crate::failure::{Issue, PathSegment};
 
 /// The error for an input schema that does not compile.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -58,6 +63,29 @@ pub fn accepts(schema: &Value, arguments: &Value) -> Result<bool, SchemaError> {
     Ok(InputSchema::compile(&upgrade_schema(schema), None)?.accepts(arguments))
 }
 
+/// Returns true if a text matches a regular expression of JSON Schema; `None` if that does not compile.
+pub(crate) fn matches_pattern(pattern: &str, text: &str) -> Option<bool> {
+    compile_validator(&json!({ "pattern": pattern })).ok().map(|validator| validator.is_valid(&json!(text)))
+}
+
+/// Returns the schema of the value of an issue, at these segments of its path, if it is a single one.
+pub(crate) fn schema_of_issue<'s>(root: &'s Value, issue: &Issue, segments: &[PathSegment<'_>]) -> Option<&'s Value> {
+    let trail = Trail::new(root, &issue.keyword_locations);
+    let mut schema = lookup::schema_at(root, segments.iter().map(|segment| segment.into_name().into()), &trail)?;
+    // Of a union, the branch that the value was held against.
+    for _ in 0..lookup::MAX_STEPS {
+        let branches = ["anyOf", "oneOf"].into_iter().filter_map(|keyword| schema.get(keyword)?.as_array()).flatten();
+        let Some(branch) = branches.into_iter().find(|branch| trail.passes(branch, segments.len())) else { break };
+        schema = resolve_refs(root, branch);
+    }
+    Some(schema)
+}
+
+/// Returns true for a list whose items have schemas of their own by position.
+pub(crate) fn is_tuple(schema: Option<&Value>) -> bool {
+    schema.is_some_and(|schema| schema.get("prefixItems").is_some())
+}
+
 #[derive(Debug)]
 pub(crate) struct InputSchema {
     schema: Value,
@@ -72,10 +100,7 @@ impl InputSchema {
     pub(crate) fn compile(schema: &Value, discriminator: Option<(&str, &str)>) -> Result<InputSchema, SchemaError> {
         // The prefix of the prepared root is not added, so that pointers in errors refer to the schema as written.
         let prepared = prepare_schema(schema, discriminator);
-        let (validator, references) = match References::compile(&prepared) {
-            Some((validator, references)) => (validator, Some(references)),
-            None => (compile_validator(&prepared)?, None),
-        };
+        let (validator, references) = compile_with_references(&prepared)?;
         let declarations = Declarations::new(&prepared, references.clone());
         Ok(InputSchema { schema: schema.clone(), validator, references, declarations })
     }
@@ -104,18 +129,64 @@ impl InputSchema {
     }
 }
 
-/// Compiles validators for all subschemas, by pointer (`#/properties/age`), with the same strictness as for arguments.
-pub(crate) fn subschema_validators(schema: &Value) -> Option<jsonschema::ValidatorMap> {
-    options().build_map(schema).ok()
+/// The validators of all parts of a schema, by pointer (`#/properties/age`), with the same strictness as for arguments.
+#[derive(Debug)]
+enum PartValidators {
+    Plain(jsonschema::ValidatorMap),
+    WithReferences(Arc<References>),
 }
 
-/// The schema that each shown row, or any other result, must match.
+impl PartValidators {
+    /// Compiles them. Returns `None` if the schema does not compile.
+    fn compile(schema: &Value) -> Option<PartValidators> {
+        // Compiling a part compiles what it refers to once more, which doubles with each level of branches.
+        match References::compile(schema) {
+            Some((_, references)) => Some(PartValidators::WithReferences(references)),
+            None => options().build_map(schema).ok().map(PartValidators::Plain),
+        }
+    }
+
+    fn references(&self) -> Option<Arc<References>> {
+        match self {
+            PartValidators::Plain(_) => None,
+            PartValidators::WithReferences(references) => Some(Arc::clone(references)),
+        }
+    }
+
+    fn pointers(&self) -> Box<dyn Iterator<Item = &str> + '_> {
+        match self {
+            PartValidators::Plain(map) => Box::new(map.keys()),
+            PartValidators::WithReferences(references) => Box::new(references.pointers()),
+        }
+    }
+
+    /// Returns the pointers of the parts of `root` by the address of the part.
+    fn by_address(&self, root: &Value) -> HashMap<*const Value, String> {
+        let address = |key: &str| root.pointer(key.strip_prefix('#')?).map(std::ptr::from_ref);
+        self.pointers().filter_map(|key| Some((address(key)?, key.to_owned()))).collect()
+    }
+
+    /// Returns true if a value matches the part at this pointer; `None` if there is none.
+    fn accepts(&self, pointer: &str, value: &Value) -> Option<bool> {
+        match self {
+            PartValidators::Plain(map) => map.get(pointer).map(|validator| validator.is_valid(value)),
+            PartValidators::WithReferences(references) => references.accepts(pointer, value),
+        }
+    }
+}
+
+/// A schema for values of any type, such as rows and results.
 #[derive(Debug)]
-pub(crate) struct RowSchema(Validator);
+pub(crate) struct RowSchema {
+    validator: Validator,
+    /// Kept for the validator. `None` without references.
+    references: Option<Arc<References>>,
+}
 
 impl RowSchema {
     pub(crate) fn compile(schema: &Value) -> Result<RowSchema, SchemaError> {
-        compile_validator(schema).map(RowSchema)
+        let (validator, references) = compile_with_references(schema)?;
+        Ok(RowSchema { validator, references })
     }
 
     pub(crate) fn accepts_row(&self, row: &Object) -> bool {
@@ -123,12 +194,62 @@ impl RowSchema {
     }
 
     pub(crate) fn accepts(&self, result: &Value) -> bool {
-        self.0.is_valid(result)
+        match self.references {
+            None => self.validator.is_valid(result),
+            Some(_) => scope(|| self.validator.is_valid(result)),
+        }
     }
 }
 
 fn options() -> jsonschema::ValidationOptions<'static> {
-    jsonschema::options().with_draft(jsonschema::Draft::Draft202012).should_validate_formats(true)
+    let options = jsonschema::options().with_draft(jsonschema::Draft::Draft202012).should_validate_formats(true);
+    let options = options.with_format("idn-email", is_idn_email).with_format("idn-hostname", is_idn_hostname);
+    options.with_keyword(dialect::METASCHEMA, |_, draft: &Value, _| {
+        let is_schema = match draft.as_str().unwrap_or_default() {
+            "draft-04" => jsonschema::draft4::meta::is_valid,
+            "draft-06" => jsonschema::draft6::meta::is_valid,
+            "draft-07" => jsonschema::draft7::meta::is_valid,
+            "2019-09" => jsonschema::draft201909::meta::is_valid,
+            _ => jsonschema::draft202012::meta::is_valid,
+        };
+        Ok(Box::new(MetaSchema(is_schema)) as Box<dyn for<'i> jsonschema::Keyword<'i>>)
+    })
+}
+
+/// Returns true if a text may be an internationalized address: something before and after the last `@`, without spaces.
+fn is_idn_email(text: &str) -> bool {
+    text.rsplit_once('@').is_some_and(|(user, host)| !user.is_empty() && !user.contains(' ') && is_idn_hostname(host))
+}
+
+/// Returns true if a text has the shape of an internationalized host name: labels of letters, digits, marks and inner hyphens. Which
+/// letters may stand together is not checked (RFC 5892).
+fn is_idn_hostname(text: &str) -> bool {
+    let is_part = |c: char| c == '-' || !c.is_ascii() && !c.is_whitespace() || c.is_ascii_alphanumeric();
+    let is_label = |label: &str| {
+        let length = label.chars().count();
+        (1..=63).contains(&length) && !label.starts_with('-') && !label.ends_with('-') && label.chars().all(is_part)
+    };
+    text.len() <= 253 && text.split(['.', '\u{3002}', '\u{ff0e}', '\u{ff61}']).all(is_label)
+}
+
+/// The keyword for values that must be schemas.
+struct MetaSchema(fn(&Value) -> bool);
+
+impl<'i> jsonschema::Keyword<'i> for MetaSchema {
+    fn validate(&self, value: &'i Value) -> Result<(), jsonschema::ValidationError<'i>> {
+        if self.is_valid(value) { Ok(()) } else { Err(jsonschema::ValidationError::custom("a valid JSON Schema")) }
+    }
+
+    fn is_valid(&self, value: &'i Value) -> bool {
+        (self.0)(value)
+    }
+}
+
+fn compile_with_references(schema: &Value) -> Result<(Validator, Option<Arc<References>>), SchemaError> {
+    Ok(match References::compile(schema) {
+        Some((validator, references)) => (validator, Some(references)),
+        None => (compile_validator(schema)?, None),
+    })
 }
 
 fn compile_validator(schema: &Value) -> Result<Validator, SchemaError> {
@@ -150,7 +271,10 @@ fn forbids_additional(schema_path: &str) -> bool {
 pub(crate) fn prepare_schema(schema: &Value, discriminator: Option<(&str, &str)>) -> Value {
     let Value::Object(schema) = schema else { return schema.clone() };
     let mut root: Object = schema.clone();
-    root.entry("type").or_insert_with(|| json!("object"));
+    // Where the schema refers to itself, values of other types may be meant.
+    if !refers_to_root(&root) {
+        root.entry("type").or_insert_with(|| json!("object"));
+    }
     if let Some((field, value)) = discriminator {
         let properties = root.entry("properties").or_insert_with(|| json!({}));
         if let Value::Object(properties) = properties {
@@ -158,6 +282,15 @@ pub(crate) fn prepare_schema(schema: &Value, discriminator: Option<(&str, &str)>
         }
     }
     Value::Object(root)
+}
+
+fn refers_to_root(keywords: &Object) -> bool {
+    let within = |value: &Value| match value {
+        Value::Object(inner) => refers_to_root(inner),
+        Value::Array(list) => list.iter().filter_map(Value::as_object).any(refers_to_root),
+        _ => false,
+    };
+    keywords.get("$ref").is_some_and(|target| target == "#") || keywords.values().any(within)
 }
 
 /// Returns the schema of the arguments as sent: with the discriminator, and with a ban of undeclared fields wherever the

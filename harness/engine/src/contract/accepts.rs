@@ -13,7 +13,8 @@ use std::cell::Cell;
 use healbench_core::Object;
 use serde_json::{Value, json};
 
-use super::canonical::{references, without_annotations};
+use super::canonical::{rebuild, references, without_annotations};
+use crate::schema::RowSchema;
 use bounds::bound_holds;
 use branches::{any_branch, conditional, exactly_one_branch};
 use conjuncts::{Conjunct, TypeSet, finite_values, flatten, resolve, types_of};
@@ -97,10 +98,12 @@ fn accepts(previous: &Value, current: &Value, scope: Scope<'_>) -> bool {
         return true;
     }
     if let Some(values) = finite_values(&old) {
+        let are_scalar = !values.iter().any(|value| value.is_object() || value.is_array());
+        let validator = |schema: &Value, root: &Value| validator(schema, root, are_scalar);
         let (Some(old), Some(new)) = (validator(previous, scope.previous), validator(current, scope.current)) else {
             return false;
         };
-        return values.iter().filter(|value| old.is_valid(value)).all(|value| new.is_valid(value));
+        return values.iter().filter(|value| old.accepts(value)).all(|value| new.accepts(value));
     }
     new.iter().all(|conjunct| conjunct.keys().all(|keyword| keyword_holds(keyword, conjunct, &old, &new, scope)))
         || split_cases(&old, &new).is_some_and(|cases| cases.iter().all(|case| accepts(case, current, scope)))
@@ -220,8 +223,10 @@ fn same(previous: &Value, current: &Value, scope: Scope<'_>) -> bool {
     true
 }
 
-/// Compiles a schema taken from `root`, or returns `None` if it has references that cannot be included.
-fn validator(schema: &Value, root: &Value) -> Option<jsonschema::Validator> {
+/// Compiles a schema taken from `root`, or returns `None` if it has references that cannot be included. For scalars,
+/// without the keywords about unevaluated parts: compiling these follows every reference, which doubles with each level
+/// of branches.
+fn validator(schema: &Value, root: &Value, for_scalars: bool) -> Option<RowSchema> {
     let mut alone = match schema {
         Value::Object(map) => map.clone(),
         other => Object::from_iter([("allOf".to_owned(), json!([other]))]),
@@ -238,5 +243,7 @@ fn validator(schema: &Value, root: &Value) -> Option<jsonschema::Validator> {
     if !references(&alone).iter().all(taken_along) {
         return None;
     }
-    jsonschema::options().with_draft(jsonschema::Draft::Draft202012).should_validate_formats(true).build(&alone).ok()
+    let without_unevaluated =
+        || rebuild(&alone, &|keyword, value| (!keyword.starts_with("unevaluated")).then(|| value.clone()));
+    RowSchema::compile(&if for_scalars { without_unevaluated() } else { alone }).ok()
 }

@@ -101,7 +101,7 @@ pub(super) fn declared_fields(schema: &Value) -> usize {
 
 /// Copies a schema bottom-up with sorted keys. `keep` maps the value of a keyword whose subschemas have been copied.
 /// Values (`const`, `default`, options) are never treated as schemas.
-fn rebuild(schema: &Value, keep: &impl Fn(&str, &Value) -> Option<Value>) -> Value {
+pub(super) fn rebuild(schema: &Value, keep: &impl Fn(&str, &Value) -> Option<Value>) -> Value {
     let Some(map) = schema.as_object() else { return schema.clone() };
     let mut entries: Vec<(&String, &Value)> = map.iter().collect();
     entries.sort_unstable_by_key(|(keyword, _)| keyword.as_str());

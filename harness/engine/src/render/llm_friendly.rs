@@ -4,7 +4,7 @@ use healbench_core::detail_texts;
 use std::fmt::Write as _;
 
 use super::friendly::{
-    FieldHelp, OtherFailure, OtherFailureKind, ToolHelp, explain, issue_items, json, other_failure, suggestions,
+    CUT, FieldHelp, OtherFailure, OtherFailureKind, ToolHelp, explain, issue_items, json, other_failure, suggestions,
     summary,
 };
 use super::{ActionDoc, RenderInput, RenderedDoc, single_line};
@@ -12,12 +12,8 @@ use crate::definition::Severity;
 use crate::failure::{Failure, Issue};
 
 pub(super) fn render_doc(doc: &ActionDoc) -> RenderedDoc {
-    let help = explain(doc);
-    RenderedDoc {
-        schema: schema_section(&doc.description, &help),
-        example: example_section(&help),
-        options: help.options,
-    }
+    let (help, schema) = explain(doc, |help| schema_section(&doc.description, help));
+    RenderedDoc { schema, example: example_section(&help), options: help.options }
 }
 
 pub(super) fn render(input: &RenderInput<'_>) -> String {
@@ -88,6 +84,9 @@ fn schema_section(description: &str, help: &ToolHelp) -> String {
     } else {
         push_section(&mut out, "**Properties**:");
         push_fields(&mut out, &help.fields, "", 0);
+    }
+    if help.is_cut {
+        push_section(&mut out, CUT);
     }
     out
 }

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::friendly::{
-    FieldHelp, OtherFailure, OtherFailureKind, ToolHelp, explain, issue_items, json as layout, other_failure,
+    CUT, FieldHelp, OtherFailure, OtherFailureKind, ToolHelp, explain, issue_items, json as layout, other_failure,
     suggestions, summary,
 };
 use super::{ActionDoc, RenderInput, RenderedDoc};
@@ -14,17 +14,13 @@ use crate::failure::{Failure, Issue};
 const INDENT: usize = 4;
 
 pub(super) fn render_doc(doc: &ActionDoc) -> RenderedDoc {
-    let help = explain(doc);
     let pretty = |value: &Value| {
         let mut out = String::new();
         layout::push_pretty(&mut out, value, INDENT);
         out
     };
-    RenderedDoc {
-        schema: pretty(&schema_value(&doc.description, &help)),
-        example: help.example.as_ref().map(pretty).unwrap_or_default(),
-        options: help.options,
-    }
+    let (help, schema) = explain(doc, |help| pretty(&schema_value(&doc.description, help)));
+    RenderedDoc { schema, example: help.example.as_ref().map(pretty).unwrap_or_default(), options: help.options }
 }
 
 pub(super) fn render(input: &RenderInput<'_>) -> String {
@@ -104,6 +100,9 @@ fn schema_value(description: &str, help: &ToolHelp) -> Value {
     out.insert("required".to_owned(), json!(help.required));
     if !help.examples.is_empty() {
         out.insert("examples".to_owned(), Value::Array(help.examples.clone()));
+    }
+    if help.is_cut {
+        out.insert("note".to_owned(), json!(CUT));
     }
     Value::Object(out)
 }

@@ -235,7 +235,7 @@ fn errors<'a>(input: &RenderInput<'a>, issue: &'a Issue) -> Vec<Error<'a>> {
 fn undeclared<'a>(object: Option<&'a Value>, parent: &[String], field: &String) -> Error<'a> {
     let one = std::slice::from_ref(field);
     let tokens: Vec<String> = parent.iter().chain(one).cloned().collect();
-    let single_field = Issue { sent: None, kind: IssueKind::Undeclared { fields: one.to_vec() }, path: String::new() };
+    let single_field = Issue::new(String::new(), None, IssueKind::Undeclared { fields: one.to_vec() });
     Error {
         detail: format!("{}. {}", problem(&single_field), correction(&single_field)),
         pointer: uri_fragment(&tokens),

@@ -2,19 +2,26 @@
 //! arguments, or the message of an exception raised by a handler. `tests/engine/servers.rs` compares it with a real
 //! server's answers.
 
+mod bounds;
 mod parse;
 mod repr;
+mod types;
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use serde_json::Value;
 
+use self::bounds::{limit_text, out_of_bounds};
 use self::repr::repr;
 pub(super) use self::repr::{truncated_repr, type_name};
+use self::types::{MAX_TYPE_DEPTH, model_title, type_text};
 use super::excerpt::excerpt_text;
 use super::{RenderInput, reported_issues, single_line};
-use crate::failure::{Bound, Expected, Failure, Issue, IssueKind, PathSegment, Quantity, Routing};
-use crate::schema::{TaggedUnion, tagged_unions};
+use crate::failure::{
+    Bound, Expected, FailedBranch, FailedUnion, Failure, Issue, IssueKind, PathSegment, Quantity, Routing,
+};
+use crate::schema::{TaggedUnion, is_tuple, schema_of_issue, tagged_unions};
 
 /// The pydantic version in the links, as in `answers.py`.
 const VERSION: &str = "2.14";
@@ -25,6 +32,8 @@ struct PydanticError<'a> {
     message: String,
     kind: &'static str,
     input: &'a Value,
+    /// The name of a field that is the input instead.
+    input_text: Option<&'a str>,
     /// True if pydantic's documentation has a page about the error.
     linked: bool,
 }
@@ -49,7 +58,9 @@ pub(super) fn render(input: &RenderInput<'_>) -> String {
         if let Some(loc) = &error.loc {
             let _ = write!(out, "\n{loc}");
         }
-        let (input_repr, input_type) = (truncated_repr(error.input), type_name(error.input));
+        let name = error.input_text.map(Value::from);
+        let shown = name.as_ref().unwrap_or(error.input);
+        let (input_repr, input_type) = (truncated_repr(shown), type_name(shown));
         let PydanticError { message, kind, .. } = error;
         let _ = write!(out, "\n  {message} [type={kind}, input_value={input_repr}, input_type={input_type}]");
         if error.linked {
@@ -62,7 +73,7 @@ pub(super) fn render(input: &RenderInput<'_>) -> String {
 /// Creates the error for the discriminator, a parameter with string options.
 fn no_such_action<'a>(input: &RenderInput<'a>, available: &[String]) -> PydanticError<'a> {
     let field = input.discriminator.unwrap_or("action");
-    let loc = format_loc(&[PathSegment::Name(field)], &[]);
+    let loc = format_loc(&[PathSegment::Name(field)], &[], &[]);
     match input.arguments.get(field) {
         None => PydanticError { loc, ..error("Field required", "missing", input.arguments) },
         Some(sent) => {
@@ -74,6 +85,11 @@ fn no_such_action<'a>(input: &RenderInput<'a>, available: &[String]) -> Pydantic
 
 /// Returns one error per value, and none for a value that contains a reported error, like pydantic.
 fn validation_errors<'a>(input: &RenderInput<'a>, issues: &'a [Issue]) -> Vec<PydanticError<'a>> {
+    distinct_issues(issues).into_iter().flat_map(|issue| issue_errors(input, issue, &[])).collect()
+}
+
+/// Returns the issues that pydantic reports.
+fn distinct_issues(issues: &[Issue]) -> Vec<&Issue> {
     let mut reported: Vec<&Issue> = Vec::new();
     for issue in reported_issues(issues) {
         if let Some(known) = reported.iter_mut().find(|known| is_same_value(known, issue)) {
@@ -84,7 +100,14 @@ fn validation_errors<'a>(input: &RenderInput<'a>, issues: &'a [Issue]) -> Vec<Py
             reported.push(issue);
         }
     }
-    reported.into_iter().flat_map(|issue| issue_errors(input, issue)).collect()
+    let mut unions: Vec<&Arc<FailedUnion>> = Vec::new();
+    reported.retain(|issue| {
+        // The errors of a union are those under all of its branches, once.
+        let is_new = issue.union.as_ref().is_none_or(|union| !unions.iter().any(|known| Arc::ptr_eq(known, union)));
+        unions.extend(&issue.union);
+        is_new
+    });
+    reported
 }
 
 /// Undeclared fields are separate errors, not errors of the object that contains them.
@@ -122,18 +145,47 @@ fn precedence(issue: &Issue) -> u8 {
     }
 }
 
-fn issue_errors<'a>(input: &RenderInput<'a>, issue: &'a Issue) -> Vec<PydanticError<'a>> {
+/// A branch of a union in the location of an error: the depth of the union's value, and the name of the branch.
+type Label = (usize, String);
+
+/// Returns the errors under each branch of a union.
+fn union_errors<'a>(input: &RenderInput<'a>, union: &'a FailedUnion, labels: &[Label]) -> Vec<PydanticError<'a>> {
+    let depth = match union.path.as_str() {
+        "" => 0,
+        path => Issue::new(path.to_owned(), None, IssueKind::NotUnique).segments(input.arguments).len(),
+    };
+    let errors = |branch: &'a FailedBranch| {
+        let name = input.action.and_then(|doc| {
+            let schema = doc.schema.pointer(&branch.location)?;
+            Some(type_text(&doc.schema, schema, MAX_TYPE_DEPTH))
+        });
+        let label = (depth, name.unwrap_or_else(|| "any".to_owned()));
+        let labels: Vec<Label> = labels.iter().cloned().chain([label]).collect();
+        distinct_issues(&branch.issues)
+            .into_iter()
+            .flat_map(|issue| issue_errors(input, issue, &labels))
+            .collect::<Vec<_>>()
+    };
+    union.branches.iter().flat_map(errors).collect()
+}
+
+fn issue_errors<'a>(input: &RenderInput<'a>, issue: &'a Issue, labels: &[Label]) -> Vec<PydanticError<'a>> {
     let mut path = issue.segments(input.arguments);
+    if let Some(union) = issue.union.as_deref() {
+        return union_errors(input, union, labels);
+    }
     let at = |path: &[PathSegment<'_>]| path.iter().try_fold(input.arguments, |value, segment| segment.resolve(value));
     let (mut unions, schema) = match input.action {
         Some(doc) => tagged_unions(&doc.schema, input.arguments, &path),
         None => (Vec::new(), None),
     };
+    let at_location = || schema_of_issue(&input.action?.schema, issue, &path);
+    let schema = if labels.is_empty() { schema.or_else(at_location) } else { at_location().or(schema) };
     // The arguments as a whole are one model.
     unions.retain(|union| union.depth > 0);
     if let Some(union) = unions.last().filter(|union| union.is_issue(&path)) {
         path.pop();
-        let loc = format_loc(&path, &unions);
+        let loc = format_loc(&path, &unions, labels);
         return vec![PydanticError { loc, ..tag_error(union, issue.sent.as_ref(), at(&path).unwrap_or(&Value::Null)) }];
     }
     match &issue.kind {
@@ -141,7 +193,7 @@ fn issue_errors<'a>(input: &RenderInput<'a>, issue: &'a Issue) -> Vec<PydanticEr
             let object = at(&path).unwrap_or(&Value::Null);
             let one = |field: &'a String| {
                 path.push(PathSegment::Name(field));
-                let loc = format_loc(&path, &unions);
+                let loc = format_loc(&path, &unions, labels);
                 path.pop();
                 let sent = object.get(field).unwrap_or(&Value::Null);
                 PydanticError { loc, ..error("Extra inputs are not permitted", "extra_forbidden", sent) }
@@ -150,7 +202,10 @@ fn issue_errors<'a>(input: &RenderInput<'a>, issue: &'a Issue) -> Vec<PydanticEr
         }
         IssueKind::Missing { .. } => {
             let parent = at(&path[..path.len().saturating_sub(1)]).unwrap_or(input.arguments);
-            vec![PydanticError { loc: format_loc(&path, &unions), ..error("Field required", "missing", parent) }]
+            vec![PydanticError {
+                loc: format_loc(&path, &unions, labels),
+                ..error("Field required", "missing", parent)
+            }]
         }
         kind => {
             let sent = issue.sent.as_ref().unwrap_or(&Value::Null);
@@ -166,7 +221,7 @@ fn issue_errors<'a>(input: &RenderInput<'a>, issue: &'a Issue) -> Vec<PydanticEr
                         let one = |name: &&str| {
                             let (python, error) = union_error(name, sent);
                             path.push(PathSegment::Name(python));
-                            let loc = format_loc(&path, &unions);
+                            let loc = format_loc(&path, &unions, labels);
                             path.pop();
                             PydanticError { loc, ..error }
                         };
@@ -174,11 +229,69 @@ fn issue_errors<'a>(input: &RenderInput<'a>, issue: &'a Issue) -> Vec<PydanticEr
                     }
                     type_error(input, &path, schema, types.first().copied().unwrap_or("null"), sent)
                 }
+                IssueKind::NotAnOption { options } | IssueKind::WrongType { expected: Expected::Options(options) }
+                    if is_enum_class(issue) =>
+                {
+                    error(options_message(options), "enum", sent)
+                }
+                IssueKind::OutOfBounds { measure: Quantity::Items, relation, limit } if is_tuple(schema) => {
+                    let (items, limit) =
+                        (sent.as_array().map_or(0, Vec::len), limit.as_u64().unwrap_or_default() as usize);
+                    if matches!(relation, Bound::AtMost | Bound::LessThan) {
+                        tuple_too_long(limit, items, sent)
+                    } else {
+                        let missing = |index: usize| {
+                            path.push(PathSegment::Index(index));
+                            let loc = format_loc(&path, &unions, labels);
+                            path.pop();
+                            PydanticError { loc, ..error("Field required", "missing", sent) }
+                        };
+                        return (items..limit).map(missing).collect();
+                    }
+                }
+                IssueKind::Other { keyword, .. } if keyword == "propertyNames" => {
+                    let errors = key_errors(schema, sent, |name| {
+                        path.extend([PathSegment::Name(name), PathSegment::Name("[key]")]);
+                        let loc = format_loc(&path, &unions, labels);
+                        path.truncate(path.len() - 2);
+                        loc
+                    });
+                    match errors {
+                        Some(errors) => return errors,
+                        None => constraint_error(kind, sent),
+                    }
+                }
                 other => constraint_error(other, sent),
             };
-            vec![PydanticError { loc: format_loc(&path, &unions), ..error }]
+            vec![PydanticError { loc: format_loc(&path, &unions, labels), ..error }]
         }
     }
+}
+
+/// Returns true if the options are those of a definition, as of an enumeration class; those of a `Literal` stand inline.
+fn is_enum_class(issue: &Issue) -> bool {
+    let mut steps = issue.keyword_locations.last().into_iter().flat_map(|location| location.pointer.split('/').skip(1));
+    matches!(steps.next(), Some("$defs" | "definitions")) && steps.count() == 2
+}
+
+fn tuple_too_long(limit: usize, items: usize, sent: &Value) -> PydanticError<'_> {
+    let s = if limit == 1 { "" } else { "s" };
+    error(format!("Tuple should have at most {limit} item{s} after validation, not {items}"), "too_long", sent)
+}
+
+/// Returns the errors for names that are none of the options; `None` if the names have no options.
+fn key_errors<'a>(
+    schema: Option<&Value>,
+    sent: &'a Value,
+    mut loc: impl FnMut(&'a str) -> Option<String>,
+) -> Option<Vec<PydanticError<'a>>> {
+    let options = schema?.get("propertyNames")?.get("enum")?.as_array()?;
+    let names = sent.as_object()?.keys().filter(|name| !options.iter().any(|option| option == name.as_str()));
+    let one = |name: &'a String| {
+        let shown = PydanticError { input_text: Some(name), ..error(options_message(options), "literal_error", sent) };
+        PydanticError { loc: loc(name), ..shown }
+    };
+    Some(names.map(one).collect())
 }
 
 /// Creates the error for a tag that is missing or unknown. `object` should have had one.
@@ -201,11 +314,11 @@ fn tag_text(tag: &Value) -> String {
 }
 
 fn error<'a>(message: impl Into<String>, kind: &'static str, input: &'a Value) -> PydanticError<'a> {
-    PydanticError { loc: None, message: message.into(), kind, input, linked: true }
+    PydanticError { loc: None, message: message.into(), kind, input, input_text: None, linked: true }
 }
 
-/// Formats a path with the tags of the unions on it. Returns `None` for the arguments as a whole.
-fn format_loc(path: &[PathSegment<'_>], unions: &[TaggedUnion<'_>]) -> Option<String> {
+/// Formats a path with the tags and the branches of the unions on it. Returns `None` for the arguments as a whole.
+fn format_loc(path: &[PathSegment<'_>], unions: &[TaggedUnion<'_>], labels: &[Label]) -> Option<String> {
     let mut out = String::new();
     let mut push = |text: &str| {
         let dot = if out.is_empty() { "" } else { "." };
@@ -216,6 +329,7 @@ fn format_loc(path: &[PathSegment<'_>], unions: &[TaggedUnion<'_>]) -> Option<St
         for tag in unions.iter().filter(|union| union.depth == depth).filter_map(|union| union.selected) {
             push(&tag_text(tag));
         }
+        labels.iter().filter(|(at, _)| *at == depth).for_each(|(_, label)| push(label));
         match path.get(depth) {
             Some(PathSegment::Name(name)) => push(name),
             Some(PathSegment::Index(index)) => push(&index.to_string()),
@@ -280,8 +394,18 @@ fn type_error<'a>(
             model_type_error(&format!("{}Arguments", input.tool.unwrap_or_default()), sent)
         }
         ("object", _) if schema.is_some_and(|schema| schema.get("properties").is_some()) => {
-            model_type_error(&model_name(segments), sent)
+            let title = schema.and_then(model_title);
+            model_type_error(&title.unwrap_or_else(|| model_name(segments)), sent)
         }
+        ("array", _) if is_tuple(schema) => error("Input should be a valid tuple", "tuple_type", sent),
+        ("array", _) if schema.is_some_and(|schema| schema.get("uniqueItems") == Some(&Value::Bool(true))) => {
+            error("Input should be a valid set", "set_type", sent)
+        }
+        ("string", Some("path")) => {
+            let message = "Input is not a valid path for <class 'pathlib.Path'>";
+            PydanticError { linked: false, ..error(message, "path_type", sent) }
+        }
+        ("string", Some("binary")) => error("Input should be a valid bytes", "bytes_type", sent),
         _ => plain_type_error(name, sent),
     }
 }
@@ -348,47 +472,6 @@ fn union_error<'a>(name: &str, sent: &'a Value) -> (&'static str, PydanticError<
     (python, plain_type_error(name, sent))
 }
 
-fn out_of_bounds<'a>(measure: Quantity, relation: Bound, limit: &Value, sent: &'a Value) -> PydanticError<'a> {
-    let limit = limit_text(limit);
-    let s = if limit == "1" { "" } else { "s" };
-    let at_least = matches!(relation, Bound::AtLeast | Bound::MoreThan);
-    let amount = if at_least { "at least" } else { "at most" };
-    let size = if at_least { "too_short" } else { "too_long" };
-    match measure {
-        Quantity::Number => {
-            let (phrase, kind) = match relation {
-                Bound::AtLeast => ("greater than or equal to", "greater_than_equal"),
-                Bound::MoreThan => ("greater than", "greater_than"),
-                Bound::AtMost => ("less than or equal to", "less_than_equal"),
-                Bound::LessThan => ("less than", "less_than"),
-            };
-            error(format!("Input should be {phrase} {limit}"), kind, sent)
-        }
-        Quantity::Characters => {
-            let kind = if at_least { "string_too_short" } else { "string_too_long" };
-            error(format!("String should have {amount} {limit} character{s}"), kind, sent)
-        }
-        Quantity::Items => {
-            let count = sent.as_array().map_or(0, Vec::len);
-            error(format!("List should have {amount} {limit} item{s} after validation, not {count}"), size, sent)
-        }
-        Quantity::Properties => {
-            // pydantic stops counting at the limit.
-            let count = sent.as_object().map_or(0, serde_json::Map::len).to_string();
-            let found = if at_least { count.as_str() } else { "more" };
-            error(format!("Dictionary should have {amount} {limit} item{s} after validation, not {found}"), size, sent)
-        }
-    }
-}
-
-/// Formats a limit without scientific notation.
-fn limit_text(limit: &Value) -> String {
-    match limit.as_f64() {
-        Some(float) if limit.is_f64() => float.to_string(),
-        _ => limit.to_string(),
-    }
-}
-
 fn format_error<'a>(format: &str, sent: &'a Value) -> PydanticError<'a> {
     let text = sent.as_str().unwrap_or_default();
     match format {
@@ -411,8 +494,8 @@ fn format_error<'a>(format: &str, sent: &'a Value) -> PydanticError<'a> {
         "time" => {
             error(format!("Input should be in a valid time format, {}", parse::time_error(text)), "time_parsing", sent)
         }
-        "ipv4" => error("Input is not a valid IPv4 address", "ip_v4_address", sent),
-        "ipv6" => error("Input is not a valid IPv6 address", "ip_v6_address", sent),
+        "ipv4" => PydanticError { linked: false, ..error("Input is not a valid IPv4 address", "ip_v4_address", sent) },
+        "ipv6" => PydanticError { linked: false, ..error("Input is not a valid IPv6 address", "ip_v6_address", sent) },
         other => error(format!("Value error, invalid {}", single_line(other)), "value_error", sent),
     }
 }

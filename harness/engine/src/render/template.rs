@@ -354,7 +354,7 @@ impl<'a> IssueContext<'a> {
 /// One failure of each kind.
 fn samples() -> Vec<Failure> {
     let available = || vec!["list".to_owned(), "create".to_owned()];
-    let issue = |kind: IssueKind| Issue { path: "field".to_owned(), sent: Some(Value::from("sent")), kind };
+    let issue = |kind: IssueKind| Issue::new("field".to_owned(), Some(Value::from("sent")), kind);
     let issues = vec![
         Issue { sent: None, ..issue(IssueKind::Missing { expected: Expected::Any }) },
         issue(IssueKind::WrongType { expected: Expected::Types(vec!["string".to_owned()]) }),

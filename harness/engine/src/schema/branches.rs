@@ -9,6 +9,7 @@ use super::lookup::resolve_refs;
 use super::tags::{Tag, is_null};
 use crate::contract::readable_subschema;
 use crate::failure::{Expected, Issue, IssueKind};
+use crate::render::excerpt_text;
 
 /// The failed keyword, and the errors of each of its branches.
 pub(super) struct FailedBranches<'a> {
@@ -16,37 +17,42 @@ pub(super) struct FailedBranches<'a> {
     pub(super) schema_path: &'a str,
     /// The location of the value in the arguments.
     pub(super) pointer: &'a str,
-    pub(super) errors: Vec<Vec<LocatedError<'static>>>,
+    pub(super) errors: &'a [Vec<LocatedError<'static>>],
 }
 
 /// The problem with a value that matches no branch.
-pub(super) enum BranchResult {
-    /// The errors of the intended branch.
-    Errors(Vec<LocatedError<'static>>),
+pub(super) enum Judgement {
+    /// The issue of a tag that is missing or unknown, or of a value that can have none.
+    Tag(Issue),
+    /// The index of the branch that a tag selects, or of the only one besides `null`.
+    Selected(usize),
+    /// The index of the branch that seems to be intended.
+    Intended(usize),
     /// The issue of the value itself, if no branch is clearly intended.
-    Issue(Issue),
+    Value(Issue),
 }
 
-/// Returns the errors of the intended branch if it is clear, or else an issue with the expected alternatives.
+/// Returns the intended branch if it is clear, or else an issue with the expected alternatives.
 ///
 /// A tag decides: the property that OpenAPI's `discriminator` names, or else a property with distinct options in every
 /// branch that has to be sent or has a default. Otherwise the only branch besides `null` is chosen, or a branch of which
 /// only bounds, formats and the like are violated: zod, and therefore Fusion, reports unions this way.
-pub(super) fn judge_branches(root: &Value, branches: FailedBranches<'_>, arguments: &Value) -> BranchResult {
+pub(super) fn judge_branches(root: &Value, branches: FailedBranches<'_>, arguments: &Value) -> Judgement {
     let FailedBranches { schema_path, pointer, errors } = branches;
     let listed = root.pointer(schema_path).and_then(Value::as_array).filter(|listed| listed.len() == errors.len());
     let listed: Vec<&Value> = listed.into_iter().flatten().collect();
     let schemas: Vec<&Value> = listed.iter().map(|schema| resolve_refs(root, schema)).collect();
     let value = value_at(arguments, pointer);
-    let errors_of = |errors: Option<Vec<LocatedError<'static>>>| BranchResult::Errors(errors.unwrap_or_default());
     let tag = Tag::find(root, union_at(root, schema_path), &listed);
+    let is_tagged = tag.is_some();
     if let (Some(tag), Some(Value::Object(object))) = (tag, value) {
         match (object.get(tag.name), tag.issue(object, pointer)) {
-            (_, Some(issue)) => return BranchResult::Issue(issue),
+            (_, Some(issue)) => return Judgement::Tag(issue),
             (Some(sent), None) => {
                 let intended = tag.branch(sent);
-                let object_branches = schemas.iter().zip(errors).filter(|(schema, _)| !is_null(schema));
-                return errors_of(object_branches.map(|(_, errors)| errors).nth(intended.unwrap_or_default()));
+                let mut branches = schemas.iter().enumerate().filter(|(_, schema)| !is_null(schema));
+                let branch = branches.nth(intended.unwrap_or_default());
+                return Judgement::Selected(branch.map_or(0, |(at, _)| at));
             }
             (None, None) => {}
         }
@@ -54,18 +60,19 @@ pub(super) fn judge_branches(root: &Value, branches: FailedBranches<'_>, argumen
     let non_null: Vec<usize> = (0..errors.len()).filter(|at| schemas.get(*at).is_none_or(|s| !is_null(s))).collect();
     let others = errors.len() > 1;
     let intended: Vec<usize> = match non_null.as_slice() {
-        [only] if !schemas.is_empty() => vec![*only],
+        [only] if !schemas.is_empty() => return Judgement::Selected(*only),
         several => several.iter().copied().filter(|at| !others || is_minor(&errors[*at])).collect(),
     };
     if let [intended] = intended.as_slice() {
-        return errors_of(errors.into_iter().nth(*intended));
+        return Judgement::Intended(*intended);
     }
     let path = dotted_path(pointer);
-    let kind = match expected_types(&errors, pointer) {
+    let kind = match expected_types(errors, pointer) {
         Some(types) => IssueKind::WrongType { expected: Expected::Types(types) },
         None => IssueKind::Other { keyword: "anyOf".to_owned(), message: no_branch_message(root, &schemas) },
     };
-    BranchResult::Issue(Issue { path, sent: value.cloned(), kind })
+    let issue = Issue::new(path, value.cloned(), kind);
+    if is_tagged { Judgement::Tag(issue) } else { Judgement::Value(issue) }
 }
 
 /// Returns the issue of the tag if a value matches several branches because it has no tag or an unknown one.
@@ -107,14 +114,20 @@ fn expected_types(errors: &[Vec<LocatedError<'static>>], pointer: &str) -> Optio
     for located in errors.iter().flatten() {
         match located.error.kind() {
             ValidationErrorKind::Type { kind } if located.pointer() == pointer => {
-                types.extend(type_names(kind));
+                for name in type_names(kind) {
+                    if !types.contains(&name) {
+                        types.push(name);
+                    }
+                }
             }
             _ => return None,
         }
     }
-    types.dedup();
     Some(types)
 }
+
+/// The largest number of alternatives that a message names.
+const MAX_NAMED: usize = 20;
 
 fn no_branch_message(root: &Value, schemas: &[&Value]) -> String {
     let options: Option<Vec<Value>> = schemas
@@ -126,9 +139,17 @@ fn no_branch_message(root: &Value, schemas: &[&Value]) -> String {
         })
         .collect::<Option<Vec<_>>>()
         .map(|lists| lists.concat());
-    let phrases: Vec<String> = match options {
-        Some(options) => options.iter().map(Value::to_string).collect(),
-        None => schemas.iter().map(|schema| readable_subschema(schema, root)).collect(),
+    let named: Vec<String> = match options {
+        Some(options) => options.iter().take(MAX_NAMED).map(Value::to_string).collect(),
+        None => schemas.iter().take(MAX_NAMED).map(|schema| readable_subschema(schema, root)).collect(),
     };
-    format!("it fits none of {}", phrases.join(" | "))
+    let mut phrases: Vec<String> = Vec::new();
+    for phrase in named {
+        let phrase = excerpt_text(&phrase).into_owned();
+        if !phrases.contains(&phrase) {
+            phrases.push(phrase);
+        }
+    }
+    let others = if schemas.len() > MAX_NAMED { " | …" } else { "" };
+    format!("it fits none of {}{others}", phrases.join(" | "))
 }

@@ -11,8 +11,9 @@ use crate::keywords::{KeywordKind, keyword_kind};
 ///
 /// Converts the keywords of older drafts: tuples in `items`, `additionalItems`, `dependencies`, `$recursiveRef`, booleans
 /// for `exclusiveMinimum`, `exclusiveMaximum` and `required`, and types in capitals. References to identifiers and anchors
-/// become JSON pointers; of equal dynamic anchors, the outermost counts. Keywords that are null are left out, except values (`const`, `default`). Keywords next to `$ref`
-/// are left out if the root's `$schema` is one of draft 07 or earlier.
+/// become JSON pointers, not percent-encoded; of equal dynamic anchors, the outermost counts. References to the metaschema of a
+/// draft become the keyword [`METASCHEMA`]. Keywords that are null are left out, except values (`const`, `default`). Keywords
+/// next to `$ref` are left out if the root's `$schema` is one of draft 07 or earlier.
 pub fn upgrade_schema(schema: &Value) -> Value {
     let draft = schema.get("$schema").and_then(Value::as_str).unwrap_or_default();
     let mut upgrade = Upgrade {
@@ -21,7 +22,7 @@ pub fn upgrade_schema(schema: &Value) -> Value {
         resources: BTreeMap::new(),
         anchors: BTreeMap::new(),
     };
-    upgrade.index(schema, "", "");
+    upgrade.index(schema, "", &Base { pointer: String::new(), uri: String::new() });
     upgrade.schema(schema, &Base { pointer: String::new(), uri: String::new() })
 }
 
@@ -31,7 +32,7 @@ struct Upgrade<'a> {
     overrides_siblings: bool,
     /// The pointers of schemas by identifier, as written and as resolved.
     resources: BTreeMap<String, String>,
-    /// The pointers of schemas by anchor.
+    /// The pointers of schemas by the pointer of their resource and the anchor, and by the anchor alone.
     anchors: BTreeMap<String, String>,
 }
 
@@ -43,38 +44,35 @@ struct Base {
 
 impl Upgrade<'_> {
     /// Indexes the identifiers and anchors in the schema at `pointer`.
-    fn index(&mut self, schema: &Value, pointer: &str, base_uri: &str) {
+    fn index(&mut self, schema: &Value, pointer: &str, base: &Base) {
         let Some(map) = schema.as_object() else { return };
-        let mut uri = base_uri.to_owned();
-        if let Some(id) = identifier(map) {
-            let (resource, anchor) = id.split_once('#').unwrap_or((id, ""));
-            if !resource.is_empty() {
-                uri = join(base_uri, resource);
-                for name in [resource, &uri] {
-                    self.resources.entry(name.to_owned()).or_insert_with(|| pointer.to_owned());
-                }
-            }
-            if !anchor.is_empty() {
-                self.anchors.entry(anchor.to_owned()).or_insert_with(|| pointer.to_owned());
+        let (resource, anchor) = identifier(map).map_or(("", ""), |id| id.split_once('#').unwrap_or((id, "")));
+        let own_base =
+            (!resource.is_empty()).then(|| Base { pointer: pointer.to_owned(), uri: join(&base.uri, resource) });
+        if let Some(base) = &own_base {
+            for name in [resource, &base.uri] {
+                self.resources.entry(name.to_owned()).or_insert_with(|| pointer.to_owned());
             }
         }
-        for keyword in ["$anchor", "$dynamicAnchor"] {
-            if let Some(Value::String(anchor)) = map.get(keyword) {
-                self.anchors.entry(anchor.clone()).or_insert_with(|| pointer.to_owned());
+        let base = own_base.as_ref().unwrap_or(base);
+        let named = ["$anchor", "$dynamicAnchor"].into_iter().filter_map(|keyword| map.get(keyword)?.as_str());
+        for anchor in named.chain([anchor]).filter(|anchor| !anchor.is_empty()) {
+            for name in [format!("{}#{anchor}", base.pointer), anchor.to_owned()] {
+                self.anchors.entry(name).or_insert_with(|| pointer.to_owned());
             }
         }
         for (keyword, value) in map {
             let at = format!("{pointer}/{keyword}");
             match (kind_of(keyword, value), value) {
-                (KeywordKind::Schema, child) => self.index(child, &at, &uri),
+                (KeywordKind::Schema, child) => self.index(child, &at, base),
                 (KeywordKind::SchemaMap, Value::Object(children)) => {
                     for (name, child) in children {
-                        self.index(child, &format!("{at}/{}", escape(name)), &uri);
+                        self.index(child, &format!("{at}/{}", escape(name)), base);
                     }
                 }
                 (KeywordKind::SchemaList, Value::Array(children)) => {
                     for (index, child) in children.iter().enumerate() {
-                        self.index(child, &format!("{at}/{index}"), &uri);
+                        self.index(child, &format!("{at}/{index}"), base);
                     }
                 }
                 _ => {}
@@ -113,8 +111,11 @@ impl Upgrade<'_> {
             )
             | ("$recursiveAnchor" | "required", Value::Bool(_)) => {}
             ("$ref" | "$recursiveRef" | "$dynamicRef", Value::String(reference)) => {
-                let target = self.target(reference, base);
-                insert("$ref", Value::String(target.unwrap_or_else(|| reference.clone())));
+                let is_anchor = keyword != "$dynamicRef";
+                match (self.target(reference, base, is_anchor), metaschema(reference)) {
+                    (None, Some(draft)) => insert(METASCHEMA, json!(draft)),
+                    (target, _) => insert("$ref", Value::String(target.unwrap_or_else(|| reference.clone()))),
+                }
             }
             ("items", Value::Array(items)) if items.is_empty() => {}
             ("items", Value::Array(items)) => {
@@ -178,8 +179,9 @@ impl Upgrade<'_> {
         }
     }
 
-    /// Returns a reference to the same schema as a pointer from the root, or `None` if it refers to nothing known.
-    fn target(&self, reference: &str, base: &Base) -> Option<String> {
+    /// Returns a reference to the same schema as a pointer from the root, or `None` if it refers to nothing known. Anchors
+    /// are those of the resource if `is_local`, or else the outermost.
+    fn target(&self, reference: &str, base: &Base, is_local: bool) -> Option<String> {
         let (resource, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let resource = match resource {
             "" => base.pointer.as_str(),
@@ -187,10 +189,13 @@ impl Upgrade<'_> {
         };
         let pointer = if fragment.is_empty() || fragment.starts_with('/') {
             // Generated identifiers like `/properties/a` are not meant as bases.
-            let candidates = [format!("{resource}{fragment}"), fragment.to_owned()];
-            candidates.into_iter().find(|pointer| self.root.pointer(pointer).is_some())?
+            let decoded = percent_decoded(fragment);
+            let candidates =
+                [&decoded, fragment].map(|fragment| [format!("{resource}{fragment}"), fragment.to_owned()]);
+            candidates.into_iter().flatten().into_iter().find(|pointer| self.root.pointer(pointer).is_some())?
         } else {
-            self.anchors.get(fragment)?.clone()
+            let local = self.anchors.get(&format!("{resource}#{fragment}")).filter(|_| is_local);
+            local.or_else(|| self.anchors.get(fragment))?.clone()
         };
         Some(format!("#{}", self.converted_pointer(&pointer)))
     }
@@ -250,6 +255,36 @@ fn identifier(map: &Object) -> Option<&str> {
     map.get("$id").or_else(|| map.get("id"))?.as_str()
 }
 
+/// The keyword for values that must be schemas of a draft: `draft-07`, `2020-12`.
+pub(super) const METASCHEMA: &str = "$metaschema";
+
+/// Returns the draft of a reference to a metaschema.
+fn metaschema(reference: &str) -> Option<&str> {
+    let path = reference.strip_prefix("http://").or_else(|| reference.strip_prefix("https://"))?;
+    let draft = path.strip_prefix("json-schema.org/")?.trim_end_matches('#').strip_suffix("/schema")?;
+    Some(draft.strip_prefix("draft/").unwrap_or(draft))
+}
+
+/// Decodes a percent-encoded fragment; what is not UTF-8 stays as it is.
+fn percent_decoded(fragment: &str) -> String {
+    let mut bytes = Vec::with_capacity(fragment.len());
+    let mut rest = fragment.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let digits = after.get(..2).filter(|_| *first == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| fragment.to_owned())
+}
+
 /// Resolves a URI reference without a fragment, as far as identifiers of schemas need it.
 fn join(base: &str, reference: &str) -> String {
     let is_absolute = reference.contains("://") || reference.starts_with("urn:");
@@ -259,7 +294,24 @@ fn join(base: &str, reference: &str) -> String {
         Some(start) if reference.starts_with('/') => base[start..].find('/').map_or(base, |at| &base[..start + at]),
         _ => base.rfind('/').map_or("", |at| &base[..=at]),
     };
-    format!("{directory}{reference}")
+    let mut directory = directory.to_owned();
+    let mut segments: Vec<&str> = Vec::new();
+    for segment in reference.split('/') {
+        match segment {
+            "." => {}
+            ".." if segments.pop().is_none() => directory = format!("{}/", parent(&directory)),
+            ".." => {}
+            segment => segments.push(segment),
+        }
+    }
+    format!("{directory}{}", segments.join("/"))
+}
+
+/// Returns the directory around a directory: `http://x/a` for `http://x/a/b/`. That of a root is the root.
+fn parent(directory: &str) -> &str {
+    let inner = directory.trim_end_matches('/');
+    let root = directory.find("://").map_or(0, |scheme| scheme + 3);
+    inner[root.min(inner.len())..].rfind('/').map_or(inner, |at| &inner[..root + at])
 }
 
 /// Returns the name of a type in lower case, if that is one of JSON Schema.

@@ -6,12 +6,16 @@ use jsonschema::error::TypeKind;
 use serde_json::Value;
 
 use super::APPLICATORS;
-use super::lookup::{MAX_STEPS, member, pointer_tokens, resolve_refs, schema_at};
+use super::lookup::{MAX_STEPS, Trail, member, pointer_tokens, resolve_refs, schema_at};
 use crate::failure::{Expected, path_segment};
 
 /// Returns the expectation at a path in the arguments.
-pub(super) fn expected_at<'p>(schema: &Value, tokens: impl Iterator<Item = Cow<'p, str>>) -> Expected {
-    schema_at(schema, tokens).map_or(Expected::Any, |location| expected_of(schema, location))
+pub(super) fn expected_at<'p>(
+    schema: &Value,
+    tokens: impl Iterator<Item = Cow<'p, str>>,
+    trail: &Trail<'_>,
+) -> Expected {
+    schema_at(schema, tokens, trail).map_or(Expected::Any, |location| expected_of(schema, location))
 }
 
 /// Returns the options of a schema if it has any, because they are more informative than a type, or else its types.

@@ -1,23 +1,35 @@
 //! Conversion of the validator's errors to the issues of a failure.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use healbench_core::Object;
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::{Value, json};
 
-use super::branches::{BranchResult, FailedBranches, discriminator_issue, judge_branches};
-use super::expected::{dotted_path, expected_at, has_branches, normalize_number, type_names, value_at};
-use super::lookup::{pointer_tokens, schema_at};
+use super::branches::{FailedBranches, Judgement, discriminator_issue, judge_branches};
+use super::expected::{dotted_path, expected_at, expected_of, has_branches, normalize_number, type_names, value_at};
+use super::lookup::{
+    MAX_STEPS, Trail, is_conditional, member, parts, pointer_tokens, resolve_refs, schema_at, subschema,
+};
 use super::references::{References, is_incomplete};
+use super::tags::is_null;
+use super::tidy::{is_pattern_of_format, tidy};
 use super::{UndeclaredFields, forbids_additional, json_type};
 use crate::contract::readable_subschema;
-use crate::failure::{Bound, Expected, Issue, IssueKind, PathSegment, Quantity, path_segment};
+use crate::failure::{
+    Bound, Expected, FailedBranch, FailedUnion, Issue, IssueKind, KeywordLocation, PathSegment, Quantity, path_segment,
+};
 
 /// The largest number of issues of a call, and of errors that are looked at to find them. Beyond either, checking stops.
 const MAX_ISSUES: usize = 100;
 const MAX_VISITS: usize = 10_000;
+
+/// The largest number of errors that are looked at to compare the branches of one union, and the part of it that counts for
+/// the whole call.
+const MAX_UNION_VISITS: usize = 200;
+const UNION_VISITS: usize = 10;
 
 /// The deepest nesting of expanded references.
 const MAX_DEPTH: usize = 128;
@@ -31,8 +43,17 @@ pub(super) fn collect_issues<'a>(
     undeclared: Vec<UndeclaredFields<'_>>,
     arguments: &Value,
 ) -> Vec<Issue> {
-    let mut collector =
-        Collector { schema, references, arguments, issues: Vec::new(), visits: 0, depth: 0, has_stopped: false };
+    let mut collector = Collector {
+        schema,
+        references,
+        arguments,
+        issues: Vec::new(),
+        way: Vec::new(),
+        compared: None,
+        limit: MAX_VISITS,
+        visits: 0,
+        has_stopped: false,
+    };
     for error in errors {
         if collector.has_stopped {
             break;
@@ -47,13 +68,13 @@ pub(super) fn collect_issues<'a>(
     has_stopped |= issues.len() + undeclared.len() > MAX_ISSUES;
     issues.extend(undeclared.into_iter().map(UndeclaredFields::into_issue).take(MAX_ISSUES - issues.len()));
     if issues.len() > 1 {
-        drop_redundant(&mut issues);
-        if issues.iter().any(|issue| issue.path.contains('.')) {
+        tidy(&mut issues);
+        if has_branches(schema) || issues.iter().any(|issue| issue.path.contains('.')) {
             issues.sort_by_cached_key(|issue| rank(schema, issue, arguments));
         } else {
             issues.sort_by_key(|issue| (property_rank(schema, &issue.path), is_undeclared(issue)));
         }
-        issues.dedup();
+        issues.dedup_by(|one, other| one.says_the_same(other));
     }
     if has_stopped {
         issues.push(Issue::checking_stopped());
@@ -76,13 +97,58 @@ impl LocatedError<'_> {
         format!("{}{}", self.base, self.error.instance_path().as_str())
     }
 
+    /// Returns true if the keyword applies to some values only, or stands in a part of the schema that is referred to.
+    fn is_conditional(&self) -> bool {
+        !self.schema_base.is_empty() || is_conditional(self.error.schema_path().as_str())
+    }
+
+    /// Returns true if the issue says something that stands beside the keyword.
+    fn needs_location(&self) -> bool {
+        use ValidationErrorKind as Kind;
+        !matches!(
+            self.error.kind(),
+            Kind::Required { .. }
+                | Kind::Type { .. }
+                | Kind::Enum { .. }
+                | Kind::Constant { .. }
+                | Kind::Minimum { .. }
+                | Kind::Maximum { .. }
+                | Kind::ExclusiveMinimum { .. }
+                | Kind::ExclusiveMaximum { .. }
+                | Kind::MultipleOf { .. }
+                | Kind::MinLength { .. }
+                | Kind::MaxLength { .. }
+                | Kind::MinItems { .. }
+                | Kind::MaxItems { .. }
+                | Kind::MinProperties { .. }
+                | Kind::MaxProperties { .. }
+                | Kind::UniqueItems
+                | Kind::AdditionalProperties { .. }
+                | Kind::UnevaluatedProperties { .. }
+        )
+    }
+
+    /// Returns the location of the failed keyword in the schema.
+    fn keyword_location(&self) -> KeywordLocation {
+        KeywordLocation {
+            pointer: format!("{}{}", self.schema_base, self.error.schema_path().as_str()).into(),
+            target: self.schema_base.len(),
+            depth: self.base.matches('/').count(),
+        }
+    }
+
     /// Returns the target of the reference whose errors this error stands for.
     fn target(&self) -> Option<&str> {
         match self.error.kind() {
-            ValidationErrorKind::Custom { message, .. } => Some(message),
+            ValidationErrorKind::Custom { message, .. } => Some(message.as_str()).filter(|to| to.starts_with('#')),
             _ => None,
         }
     }
+}
+
+/// Returns the location of a branch of a union.
+fn branch_of(location: &KeywordLocation, index: usize) -> KeywordLocation {
+    KeywordLocation { pointer: format!("{}/{index}", location.pointer).into(), ..location.clone() }
 }
 
 /// Converts errors to issues, and expands references.
@@ -91,8 +157,12 @@ struct Collector<'s> {
     references: Option<&'s References>,
     arguments: &'s Value,
     issues: Vec<Issue>,
+    /// The locations of the references and branches that are being expanded, outermost first.
+    way: Vec<KeywordLocation>,
+    /// The value of the union whose branches are being compared.
+    compared: Option<String>,
+    limit: usize,
     visits: usize,
-    depth: usize,
     has_stopped: bool,
 }
 
@@ -100,13 +170,76 @@ impl Collector<'_> {
     /// Counts a visit. Returns false if checking has to stop.
     fn visit(&mut self) -> bool {
         self.visits += 1;
-        self.has_stopped |=
-            self.visits > MAX_VISITS || self.issues.len() >= MAX_ISSUES || self.depth > MAX_DEPTH || is_incomplete();
+        self.has_stopped |= self.visits > self.limit
+            || self.issues.len() >= MAX_ISSUES
+            || self.way.len() > MAX_DEPTH
+            || is_incomplete();
         !self.has_stopped
     }
 
-    fn push(&mut self, issue: Issue) {
-        self.issues.push(issue);
+    /// Adds an issue that a keyword at this location found.
+    fn push(&mut self, issue: Issue, location: Option<KeywordLocation>) {
+        let keyword_locations = self.way.iter().cloned().chain(location).collect();
+        self.issues.push(Issue { keyword_locations, ..issue });
+    }
+
+    /// Adds the issues of a value that fits no branch of a union: those of the intended branch, or else one of the value
+    /// itself. They know the issues of all branches.
+    fn add_union(
+        &mut self,
+        location: &KeywordLocation,
+        pointer: &str,
+        errors: Vec<Vec<LocatedError<'static>>>,
+        intended: Result<usize, Issue>,
+    ) {
+        let listed = self.schema.pointer(&location.pointer).and_then(Value::as_array);
+        let is_null_branch = |at: usize| {
+            listed
+                .and_then(|branches| branches.get(at))
+                .is_some_and(|branch| is_null(resolve_refs(self.schema, branch)))
+        };
+        let nulls: Vec<bool> = (0..errors.len()).map(is_null_branch).collect();
+        let mut main = Vec::new();
+        let mut branches = Vec::new();
+        let compared = self.compared.replace(pointer.to_owned());
+        // What is compared is bounded by itself, so that the issues of other values are found.
+        let (visits, limit, has_stopped) = (self.visits, self.limit, self.has_stopped);
+        self.limit = limit.min(visits + MAX_UNION_VISITS);
+        for (at, errors) in errors.into_iter().enumerate() {
+            if nulls[at] && intended.as_ref() != Ok(&at) {
+                continue;
+            }
+            let around = std::mem::take(&mut self.issues);
+            let branch = branch_of(location, at);
+            self.add_all(branch.clone(), errors);
+            let mut issues = std::mem::replace(&mut self.issues, around);
+            tidy(&mut issues);
+            if intended.as_ref() == Ok(&at) {
+                main.clone_from(&issues);
+            }
+            branches.push(FailedBranch { location: branch.pointer.to_string(), issues });
+        }
+        (self.limit, self.has_stopped) = (limit, has_stopped);
+        if compared.is_none() {
+            self.visits = visits + UNION_VISITS;
+        }
+        self.compared = compared;
+        let union = Arc::new(FailedUnion { path: dotted_path(pointer), branches });
+        match intended {
+            // An issue within an inner union keeps that.
+            Ok(_) => self.issues.extend(main.into_iter().map(|issue| match &issue.union {
+                Some(_) => issue,
+                None => Issue { union: Some(Arc::clone(&union)), ..issue },
+            })),
+            Err(issue) => self.push(Issue { union: Some(union), ..issue }, Some(location.clone())),
+        }
+    }
+
+    /// Adds errors that stand for the one at this location.
+    fn add_all(&mut self, location: KeywordLocation, errors: Vec<LocatedError<'_>>) {
+        self.way.push(location);
+        errors.into_iter().for_each(|error| self.add(error));
+        self.way.pop();
     }
 
     /// Returns the errors that a reference stands for at the value of this location.
@@ -144,13 +277,14 @@ impl Collector<'_> {
             return;
         }
         if let Some(target) = located.target() {
-            self.depth += 1;
-            for error in self.expand(target, located.pointer()) {
-                self.add(error);
-            }
-            self.depth -= 1;
+            let errors = self.expand(target, located.pointer());
+            self.add_all(located.keyword_location(), errors);
             return;
         }
+        // Most errors need no location, and it would have to be allocated.
+        let is_needed = !self.way.is_empty() || located.is_conditional() || located.needs_location();
+        let location = is_needed.then(|| located.keyword_location());
+        let schema_path = location.as_ref().map_or("", |location| &location.pointer).to_owned();
         let LocatedError { base, schema_base, error } = located;
         let (schema, arguments) = (self.schema, self.arguments);
         let error = error.into_parts();
@@ -171,33 +305,39 @@ impl Collector<'_> {
         let kind = match error.kind {
             ValidationErrorKind::Required { property } => {
                 let name = property.as_str().unwrap_or_default();
-                let expected = expected_at(schema, pointer_tokens(pointer).chain(std::iter::once(Cow::Borrowed(name))));
+                let tokens = pointer_tokens(pointer).chain(std::iter::once(Cow::Borrowed(name)));
+                let expected = expected_at(schema, tokens, &self.trail(&location));
                 let mut path = dotted_path(pointer);
                 if !path.is_empty() {
                     path.push('.');
                 }
                 path.push_str(path_segment(name));
-                self.push(Issue { path, sent: None, kind: IssueKind::Missing { expected } });
+                self.push(Issue::new(path, None, IssueKind::Missing { expected }), location);
                 return;
             }
             ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
-                let schema_path = format!("{schema_base}{}", error.schema_path.as_str());
                 let located = |error| LocatedError { base: base.clone(), schema_base: schema_base.clone(), error };
                 let errors = context.into_iter().map(|errors| {
                     let errors = errors.into_iter().map(located).collect();
                     self.flatten(errors, pointer)
                 });
-                let branches = FailedBranches { schema_path: &schema_path, pointer, errors: errors.collect() };
+                let mut errors: Vec<Vec<LocatedError<'static>>> = errors.collect();
+                let Some(location) = location else { return };
+                let branches = FailedBranches { schema_path: &schema_path, pointer, errors: &errors };
                 match judge_branches(schema, branches, arguments) {
-                    BranchResult::Issue(issue) => self.push(issue),
-                    BranchResult::Errors(errors) => errors.into_iter().for_each(|error| self.add(error)),
+                    Judgement::Tag(issue) => self.push(issue, Some(location)),
+                    Judgement::Selected(branch) if branch < errors.len() => {
+                        self.add_all(branch_of(&location, branch), errors.swap_remove(branch));
+                    }
+                    Judgement::Selected(_) => {}
+                    Judgement::Intended(branch) => self.add_union(&location, pointer, errors, Ok(branch)),
+                    Judgement::Value(issue) => self.add_union(&location, pointer, errors, Err(issue)),
                 }
                 return;
             }
             ValidationErrorKind::OneOfMultipleValid { .. } => {
-                let schema_path = format!("{schema_base}{}", error.schema_path.as_str());
                 if let Some(issue) = discriminator_issue(schema, &schema_path, pointer, arguments) {
-                    self.push(issue);
+                    self.push(issue, location);
                     return;
                 }
                 IssueKind::Other {
@@ -205,22 +345,34 @@ impl Collector<'_> {
                     message: format!("it fits more than one of {}", alternatives(schema, pointer)),
                 }
             }
-            ValidationErrorKind::Type { kind } => match expected_at(schema, pointer_tokens(pointer)) {
-                // Options are more informative than a type.
-                Expected::Options(options) => IssueKind::WrongType { expected: Expected::Options(options) },
-                expected => {
-                    let names = type_names(&kind);
-                    // For the intended branch, include the types of the other ones, usually `null`.
-                    let types = match expected {
-                        Expected::Types(types) if names.iter().all(|name| types.contains(name)) => types,
-                        _ => names,
-                    };
-                    IssueKind::WrongType { expected: Expected::Types(types) }
+            // Of a branch, its own type.
+            ValidationErrorKind::Type { kind } if self.compared.as_deref() == Some(pointer) => {
+                let location = schema_path.rsplit_once('/').and_then(|(parent, _)| schema.pointer(parent));
+                match location.map(|location| expected_of(schema, location)) {
+                    Some(expected @ Expected::Options(_)) => IssueKind::WrongType { expected },
+                    _ => IssueKind::WrongType { expected: Expected::Types(type_names(&kind)) },
                 }
-            },
+            }
+            ValidationErrorKind::Type { kind } => {
+                match expected_at(schema, pointer_tokens(pointer), &self.trail(&location)) {
+                    // Options are more informative than a type.
+                    Expected::Options(options) => IssueKind::WrongType { expected: Expected::Options(options) },
+                    expected => {
+                        let names = type_names(&kind);
+                        // For the intended branch, include the types of the other ones, usually `null`.
+                        let types = match expected {
+                            Expected::Types(types) if names.iter().all(|name| types.contains(name)) => types,
+                            _ => names,
+                        };
+                        IssueKind::WrongType { expected: Expected::Types(types) }
+                    }
+                }
+            }
             ValidationErrorKind::Enum { options } => {
                 let options = options.as_array().cloned().unwrap_or_default();
-                if options.iter().all(|option| json_type(option) != json_type(&sent)) {
+                if options.is_empty() {
+                    IssueKind::Other { keyword: "enum".to_owned(), message: NOTHING_ALLOWED.to_owned() }
+                } else if options.iter().all(|option| json_type(option) != json_type(&sent)) {
                     IssueKind::WrongType { expected: Expected::Options(options) }
                 } else {
                     IssueKind::NotAnOption { options }
@@ -240,7 +392,12 @@ impl Collector<'_> {
             ValidationErrorKind::MinProperties { limit } => bound(Quantity::Properties, Bound::AtLeast, json!(limit)),
             ValidationErrorKind::MaxProperties { limit } => bound(Quantity::Properties, Bound::AtMost, json!(limit)),
             ValidationErrorKind::Format { format } => IssueKind::BadFormat { format },
-            ValidationErrorKind::Pattern { pattern } => IssueKind::BadPattern { pattern },
+            ValidationErrorKind::Pattern { pattern } => match self.format_beside(&schema_path) {
+                Some(format) if is_pattern_of_format(format, &pattern) => {
+                    IssueKind::BadFormat { format: format.to_owned() }
+                }
+                _ => IssueKind::BadPattern { pattern },
+            },
             ValidationErrorKind::MultipleOf { multiple_of } => {
                 IssueKind::NotAMultiple { of: normalize_number(&Value::from(multiple_of)) }
             }
@@ -249,24 +406,34 @@ impl Collector<'_> {
             ValidationErrorKind::FalseSchema if forbids_additional(error.schema_path.as_str()) => {
                 let object = value_at(arguments, pointer).and_then(Value::as_object);
                 let fields = object.into_iter().flat_map(|object| object.keys().cloned()).collect();
-                self.push(Issue { path: dotted_path(pointer), sent: None, kind: IssueKind::Undeclared { fields } });
+                self.push(Issue::new(dotted_path(pointer), None, IssueKind::Undeclared { fields }), location);
                 return;
             }
             ValidationErrorKind::AdditionalProperties { unexpected }
             | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
                 let kind = IssueKind::Undeclared { fields: unexpected };
-                self.push(Issue { path: dotted_path(pointer), sent: None, kind });
+                self.push(Issue::new(dotted_path(pointer), None, kind), location);
                 return;
             }
             ValidationErrorKind::Contains => {
-                let schema_path = format!("{schema_base}{}", error.schema_path.as_str());
                 let (parent, keyword) = schema_path.rsplit_once('/').unwrap_or_default();
                 let message = contains_message(schema, parent, keyword);
                 IssueKind::Other { keyword: keyword.to_owned(), message }
             }
             other => IssueKind::Other { keyword: other.keyword().to_owned(), message: other_message(&other) },
         };
-        self.push(Issue { path: dotted_path(pointer), sent: Some(sent.into_owned()), kind });
+        self.push(Issue::new(dotted_path(pointer), Some(sent.into_owned()), kind), location);
+    }
+
+    /// Returns the format in the schema of a keyword.
+    fn format_beside(&self, location: &str) -> Option<&str> {
+        self.schema.pointer(location.rsplit_once('/')?.0)?.get("format")?.as_str()
+    }
+
+    /// Returns the way to a keyword that is being added.
+    fn trail(&self, location: &Option<KeywordLocation>) -> Trail<'_> {
+        let locations: Vec<KeywordLocation> = self.way.iter().chain(location).cloned().collect();
+        Trail::new(self.schema, &locations)
     }
 }
 
@@ -278,7 +445,7 @@ fn retain_undeclared(issues: &mut Vec<Issue>, schema: &Value, arguments: &Value)
         let location: Vec<String> = issue.segments(arguments).into_iter().map(PathSegment::into_name).collect();
         let declared = |field: &String| {
             let path = location.iter().chain([field]).map(|token| Cow::Borrowed(token.as_str()));
-            schema_at(schema, path).is_some()
+            schema_at(schema, path, &Trail::default()).is_some()
         };
         let fields = fields.iter().filter(|field| !declared(field)).cloned().collect();
         issue.kind = IssueKind::Undeclared { fields };
@@ -286,7 +453,6 @@ fn retain_undeclared(issues: &mut Vec<Issue>, schema: &Value, arguments: &Value)
     issues.retain(|issue| !matches!(&issue.kind, IssueKind::Undeclared { fields } if fields.is_empty()));
 }
 
-/// Returns true if branches may declare properties.
 fn is_undeclared(issue: &Issue) -> bool {
     matches!(issue.kind, IssueKind::Undeclared { .. })
 }
@@ -301,44 +467,39 @@ fn property_rank(schema: &Value, name: &str) -> usize {
     properties.and_then(|map| map.keys().position(|key| key == name)).unwrap_or(usize::MAX - 2)
 }
 
-fn rank(schema: &Value, issue: &Issue, arguments: &Value) -> Vec<usize> {
-    let mut schema = Some(schema);
+fn rank(root: &Value, issue: &Issue, arguments: &Value) -> Vec<usize> {
+    let trail = Trail::new(root, &issue.keyword_locations);
+    let mut schema = Some(resolve_refs(root, root));
     let mut rank: Vec<usize> = Vec::new();
-    for segment in issue.segments(arguments) {
+    for (depth, segment) in issue.segments(arguments).into_iter().enumerate() {
         rank.push(match segment {
             PathSegment::Index(index) => index,
-            PathSegment::Name(name) => schema.map_or(usize::MAX - 2, |schema| property_rank(schema, name)),
+            PathSegment::Name(name) => {
+                let names = schema.map(|schema| property_names(root, schema, &trail, depth)).unwrap_or_default();
+                names.iter().position(|known| *known == name).unwrap_or(usize::MAX - 2)
+            }
         });
-        schema = schema.and_then(|schema| segment.resolve_schema(schema));
+        let inner = schema.and_then(|schema| subschema(root, schema, &segment.into_name(), &trail, depth));
+        schema = inner.map(|inner| resolve_refs(root, inner));
     }
     rank.push(usize::MAX - usize::from(!is_undeclared(issue)));
     rank
 }
 
-/// Up to this size, comparing all pairs is faster than a set.
-const SMALL_COUNT: usize = 16;
-
-/// Removes other issues of a value that also has the wrong type.
-fn drop_redundant(issues: &mut Vec<Issue>) {
-    let is_type = |issue: &Issue| matches!(issue.kind, IssueKind::WrongType { .. });
-    if !issues.iter().any(is_type) || issues.iter().all(is_type) {
-        return;
+/// Returns the names of the properties of a schema and its parts, in order.
+fn property_names<'s>(root: &'s Value, schema: &'s Value, trail: &Trail<'_>, depth: usize) -> Vec<&'s str> {
+    let (mut names, mut schemas, mut at) = (Vec::new(), vec![schema], 0);
+    while let Some(schema) = schemas.get(at).copied().filter(|_| at < MAX_STEPS) {
+        names.extend(member(schema, "properties").and_then(Value::as_object).into_iter().flat_map(Object::keys));
+        schemas.extend(parts(schema, trail, depth).map(|part| resolve_refs(root, part)));
+        at += 1;
     }
-    let is_redundant: Vec<bool> = if issues.len() <= SMALL_COUNT {
-        let has_type_issue = |issue: &Issue| issues.iter().any(|other| is_type(other) && other.path == issue.path);
-        issues.iter().map(|issue| !is_type(issue) && has_type_issue(issue)).collect()
-    } else {
-        let has_type_issue: BTreeSet<&str> =
-            issues.iter().filter(|issue| is_type(issue)).map(|issue| issue.path.as_str()).collect();
-        issues.iter().map(|issue| !is_type(issue) && has_type_issue.contains(issue.path.as_str())).collect()
-    };
-    let mut redundant = is_redundant.into_iter();
-    issues.retain(|_| redundant.next() != Some(true));
+    names.into_iter().map(String::as_str).collect()
 }
 
 /// Returns the alternatives at a location in readable form.
 fn alternatives(schema: &Value, pointer: &str) -> String {
-    schema_at(schema, pointer_tokens(pointer))
+    schema_at(schema, pointer_tokens(pointer), &Trail::default())
         .map_or_else(|| "the alternatives".to_owned(), |schema_part| readable_subschema(schema_part, schema))
 }
 
@@ -361,15 +522,19 @@ fn contains_message(root: &Value, parent: &str, keyword: &str) -> String {
     }
 }
 
+/// The message for a value where the schema allows none.
+const NOTHING_ALLOWED: &str = "nothing may stand here";
+
 fn other_message(kind: &ValidationErrorKind) -> String {
     match kind {
         ValidationErrorKind::Not { schema } => format!("it must not be {}", readable_subschema(schema, schema)),
-        ValidationErrorKind::FalseSchema => "nothing may stand here".to_owned(),
+        ValidationErrorKind::FalseSchema => NOTHING_ALLOWED.to_owned(),
         ValidationErrorKind::PropertyNames { error } => format!("a name in it is not allowed: {error}"),
         ValidationErrorKind::AdditionalItems { limit } => format!("it has more than {limit} items"),
         ValidationErrorKind::UnevaluatedItems { unexpected } => {
             format!("items that are not declared: {}", unexpected.join(", "))
         }
+        ValidationErrorKind::Custom { message, .. } => format!("it must be {message}"),
         other => format!("`{}` is not met", other.keyword()),
     }
 }

@@ -105,10 +105,10 @@ impl References {
         validator.map_or_else(Vec::new, errors)
     }
 
-    /// Returns true if a value matches a part of the schema, by its pointer.
-    pub(super) fn accepts(&self, pointer: &str, value: &Value) -> bool {
-        let validator = self.0.get().and_then(|validators| validators.get(pointer));
-        validator.is_none_or(|validator| scope(|| validator.is_valid(value)))
+    /// Returns true if a value matches a part of the schema, by its pointer; `None` if there is none.
+    pub(super) fn accepts(&self, pointer: &str, value: &Value) -> Option<bool> {
+        let validator = self.0.get()?.get(pointer)?;
+        Some(scope(|| validator.is_valid(value)))
     }
 
     /// Returns the pointers of all parts of the schema.

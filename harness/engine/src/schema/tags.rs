@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use healbench_core::Object;
+use healbench_core::{Object, same_json};
 use serde_json::Value;
 
 use super::expected::dotted_path;
 use super::json_type;
-use super::lookup::{MAX_STEPS, member, resolve_refs, subschema};
+use super::lookup::{MAX_STEPS, Trail, member, resolve_refs, subschema};
 use crate::failure::{Expected, Issue, IssueKind, PathSegment, join_path};
 
 /// A property with distinct options in every branch that is an object.
@@ -59,7 +59,7 @@ impl<'s> Tag<'s> {
 
     /// Returns the index of the branch with this tag, not counting `null`.
     pub(super) fn branch(&self, sent: &Value) -> Option<usize> {
-        self.options.iter().position(|options| options.iter().any(|option| **option == *sent))
+        self.options.iter().position(|options| options.iter().any(|option| same_json(option, sent)))
     }
 
     /// Returns the issue of a tag that is missing or unknown.
@@ -69,13 +69,13 @@ impl<'s> Tag<'s> {
         let kind = match sent {
             None if self.is_required => IssueKind::Missing { expected: Expected::Options(options) },
             None => return None,
-            Some(sent) if options.contains(sent) => return None,
+            Some(sent) if options.iter().any(|option| same_json(option, sent)) => return None,
             Some(sent) if options.iter().any(|option| json_type(option) == json_type(sent)) => {
                 IssueKind::NotAnOption { options }
             }
             Some(_) => IssueKind::WrongType { expected: Expected::Options(options) },
         };
-        Some(Issue { path: join_path(&dotted_path(pointer), self.name), sent: sent.cloned(), kind })
+        Some(Issue::new(join_path(&dotted_path(pointer), self.name), sent.cloned(), kind))
     }
 }
 
@@ -126,7 +126,7 @@ pub(crate) fn tagged_unions<'s>(
         }
         let Some(segment) = segments.get(depth) else { break };
         let name = segment.into_name();
-        match subschema(root, schema, &name, &mut Vec::new()) {
+        match subschema(root, schema, &name, &Trail::default(), 0) {
             Some(found) => schema = found,
             None => return (unions, None),
         }

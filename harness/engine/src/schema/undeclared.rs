@@ -11,12 +11,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use jsonschema::{Validator, ValidatorMap};
+use jsonschema::Validator;
 use serde_json::{Value, json};
 
 use super::lookup::{member, resolve_refs};
 use super::references::References;
-use super::{compile_validator, subschema_validators};
+use super::{PartValidators, compile_validator};
 use crate::failure::{Issue, IssueKind, PathSegment, join_path};
 
 /// The declarations of an input schema.
@@ -24,9 +24,8 @@ use crate::failure::{Issue, IssueKind, PathSegment, join_path};
 pub(super) struct Declarations {
     /// The schema's nodes; the first is the root.
     nodes: Vec<Node>,
-    /// The validators of branches; `None` if there are none, or if the schema has references.
-    validators: Option<ValidatorMap>,
-    references: Option<Arc<References>>,
+    /// The validators of branches; `None` if there are none.
+    validators: Option<PartValidators>,
 }
 
 /// The undeclared fields of one object.
@@ -84,7 +83,16 @@ struct Condition {
 impl Declarations {
     /// Reads the declarations of an object schema as prepared for the validator.
     pub(super) fn new(root: &Value, references: Option<Arc<References>>) -> Declarations {
-        let keys = references.as_ref().map(|references| (None, keys_by_address(root, references.pointers())));
+        Declarations::of_parts(root, references).0
+    }
+
+    /// Returns the declarations with the index of each part of the schema that describes a value, by its address.
+    pub(super) fn of_parts(
+        root: &Value,
+        references: Option<Arc<References>>,
+    ) -> (Declarations, HashMap<*const Value, usize>) {
+        let validators = references.map(PartValidators::WithReferences);
+        let keys = validators.map(|validators| (validators.by_address(root), validators));
         let mut reader = Reader { root, nodes: Vec::new(), pending: Vec::new(), known: HashMap::new(), keys };
         reader.node(root);
         let mut at = 0;
@@ -93,7 +101,8 @@ impl Declarations {
             reader.nodes.push(node);
             at += 1;
         }
-        Declarations { nodes: reader.nodes, validators: reader.keys.and_then(|(validators, _)| validators), references }
+        let validators = reader.keys.map(|(_, validators)| validators);
+        (Declarations { nodes: reader.nodes, validators }, reader.known)
     }
 
     /// Returns the undeclared fields of `arguments`, object by object.
@@ -102,10 +111,16 @@ impl Declarations {
             let of_root = UndeclaredFields { path: Vec::new(), names };
             return if of_root.names.is_empty() { Vec::new() } else { vec![of_root] };
         }
+        self.undeclared_in(vec![0], arguments)
+    }
+
+    /// Returns the undeclared fields of a value under parts of the schema.
+    pub(super) fn undeclared_in<'v>(&self, parts: Vec<usize>, arguments: &'v Value) -> Vec<UndeclaredFields<'v>> {
+        let is_root = parts.contains(&0);
         let mut found = Vec::new();
         // The steps to all values with contents that were reached, each with the index of the step before.
         let mut steps: Vec<(usize, Option<PathSegment<'v>>)> = vec![(0, None)];
-        let mut pending: Vec<(usize, &'v Value, Vec<usize>)> = vec![(0, arguments, vec![0])];
+        let mut pending: Vec<(usize, &'v Value, Vec<usize>)> = vec![(0, arguments, parts)];
         while let Some((step, value, mut schemas)) = pending.pop() {
             self.expand(&mut schemas, value);
             let mut visit = |segment, value: &'v Value, schemas: Vec<usize>| {
@@ -117,7 +132,8 @@ impl Declarations {
             match value {
                 Value::Object(object) => {
                     let nodes = || schemas.iter().map(|node| &self.nodes[*node]);
-                    let is_closed = (step == 0 || nodes().any(|node| node.declares)) && !nodes().any(|n| n.is_explicit);
+                    let is_closed =
+                        (step == 0 && is_root || nodes().any(|node| node.declares)) && !nodes().any(|n| n.is_explicit);
                     let mut names = Vec::new();
                     for (name, value) in object {
                         let (mut inner, mut is_declared) = (Vec::new(), !is_closed);
@@ -219,10 +235,7 @@ impl Declarations {
 
     fn accepts(&self, branch: &Branch, value: &Value) -> bool {
         let Some(key) = &branch.validator else { return true };
-        if let Some(references) = &self.references {
-            return references.accepts(key, value);
-        }
-        self.validators.as_ref().and_then(|all| all.get(key)).is_none_or(|validator| validator.is_valid(value))
+        self.validators.as_ref().and_then(|all| all.accepts(key, value)).unwrap_or(true)
     }
 }
 
@@ -263,7 +276,7 @@ fn path_to<'v>(steps: &[(usize, Option<PathSegment<'v>>)], step: usize) -> Vec<P
 impl UndeclaredFields<'_> {
     pub(super) fn into_issue(self) -> Issue {
         let path = self.path.into_iter().fold(String::new(), |path, segment| join_path(&path, &segment.into_name()));
-        Issue { path, sent: None, kind: IssueKind::Undeclared { fields: self.names } }
+        Issue::new(path, None, IssueKind::Undeclared { fields: self.names })
     }
 
     /// Returns the number of fields in all of the objects.
@@ -295,14 +308,8 @@ struct Reader<'s> {
     pending: Vec<&'s Value>,
     /// The index of each node by the address of its schema.
     known: HashMap<*const Value, usize>,
-    /// The validators of all subschemas, and their keys by address; made for the first branch.
-    keys: Option<(Option<ValidatorMap>, HashMap<*const Value, String>)>,
-}
-
-/// Returns the pointers of parts of a schema by the address of the part.
-fn keys_by_address<'k>(root: &Value, keys: impl Iterator<Item = &'k str>) -> HashMap<*const Value, String> {
-    let address = |key: &str| root.pointer(key.strip_prefix('#')?).map(std::ptr::from_ref);
-    keys.filter_map(|key| Some((address(key)?, key.to_owned()))).collect()
+    /// The validators of all parts, and their keys by address; made for the first branch.
+    keys: Option<(HashMap<*const Value, String>, PartValidators)>,
 }
 
 impl<'s> Reader<'s> {
@@ -315,12 +322,11 @@ impl<'s> Reader<'s> {
 
     fn branch(&mut self, schema: &'s Value) -> Branch {
         if self.keys.is_none()
-            && let Some(validators) = subschema_validators(self.root)
+            && let Some(validators) = PartValidators::compile(self.root)
         {
-            let keys = keys_by_address(self.root, validators.keys());
-            self.keys = Some((Some(validators), keys));
+            self.keys = Some((validators.by_address(self.root), validators));
         }
-        let key = self.keys.as_ref().and_then(|(_, keys)| keys.get(&std::ptr::from_ref(schema)));
+        let key = self.keys.as_ref().and_then(|(keys, _)| keys.get(&std::ptr::from_ref(schema)));
         Branch { validator: key.cloned(), node: self.node(schema) }
     }
 

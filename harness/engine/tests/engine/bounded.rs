@@ -6,6 +6,9 @@ use healbench_core::ErrorFormat;
 use healbench_engine::{Issue, IssueKind, check_schema, upgrade_schema, validate};
 use serde_json::{Value, json};
 
+use healbench_engine::contract::{ToolContract, diff_contracts};
+use healbench_engine::definition::Tool;
+
 use super::{FOR_EVER, ok, text, tool};
 
 /// A filter of nested conditions, as in query tools.
@@ -173,4 +176,71 @@ fn the_error_for_a_large_value_is_small() {
     // Up to 2,000 characters, a value is shown as it was sent.
     let sent = json!({"action": "a", "text": "é".repeat(2000)});
     assert!(text(&tools, ErrorFormat::FusionXml, "t", sent).contains(&"é".repeat(2000)));
+}
+
+/// A schema in which each definition leads to the next one by two branches.
+fn chain(levels: usize, last: &str) -> Value {
+    let mut defs = serde_json::Map::new();
+    for level in 0..levels {
+        let next = json!({"$ref": format!("#/$defs/d{}", level + 1)});
+        let branch = |name: &str| json!({"type": "object", "properties": {name: next}, "required": [name]});
+        defs.insert(format!("d{level}"), json!({"anyOf": [branch("left"), branch("right")]}));
+    }
+    defs.insert(format!("d{levels}"), json!({"type": last}));
+    json!({"properties": {"n": {"$ref": "#/$defs/d0"}}, "$defs": defs})
+}
+
+/// Types that all refer to each other.
+fn web(types: usize) -> Value {
+    let fields = || (0..types).map(|to| (format!("to{to}"), json!({"$ref": format!("#/$defs/t{to}")})));
+    let one = |_| {
+        let properties: serde_json::Map<String, Value> =
+            fields().chain([("name".to_owned(), json!({"type": "string"}))]).collect();
+        json!({"type": "object", "properties": properties, "required": ["name"]})
+    };
+    let defs: serde_json::Map<String, Value> = (0..types).map(|at| (format!("t{at}"), one(at))).collect();
+    json!({"properties": {"n": {"$ref": "#/$defs/t0"}}, "$defs": defs})
+}
+
+fn only(input: Value) -> Tool {
+    Tool { name: "t".to_owned(), actions: vec![ok("t", input)], ..Tool::default() }
+}
+
+#[test]
+fn explanations_of_any_schema_are_small_and_say_what_is_cut() {
+    let many = |count: usize| {
+        let field = |at: usize| {
+            let options: Vec<String> = (0..15).map(|option| format!("option-{at}-{option}")).collect();
+            (format!("field_{at}"), json!({"enum": options, "description": "What this field is for, in some words."}))
+        };
+        json!({"properties": (0..count).map(field).collect::<serde_json::Map<String, Value>>()})
+    };
+    for (schema, is_cut) in
+        [(chain(18, "integer"), false), (chain(50, "integer"), false), (web(3), true), (web(6), true), (many(90), true)]
+    {
+        for format in [ErrorFormat::LlmFriendly, ErrorFormat::LlmFriendlyJson] {
+            let begin = Instant::now();
+            let shown = text(&[only(schema.clone())], format, "t", json!({"n": "x", "other": 1}));
+            assert!(begin.elapsed() < FOR_EVER, "{:?}", begin.elapsed());
+            assert!(shown.len() < 20_000, "{} bytes", shown.len());
+            assert_eq!(shown.contains("left out"), is_cut, "{shown}");
+        }
+    }
+}
+
+#[test]
+fn contracts_of_any_schema_are_compared() {
+    let contract = |last: &str| {
+        let mut schema = chain(20, last);
+        for level in 0..20 {
+            schema["$defs"][format!("d{level}")]["anyOf"][1] = json!({"type": "object", "properties": {
+                "left": {"$ref": format!("#/$defs/d{}", level + 1)}, "more": {},
+            }, "required": ["left"]});
+        }
+        ToolContract::from_tool(&only(schema))
+    };
+    let begin = Instant::now();
+    let found = diff_contracts(&contract("number"), &contract("integer"));
+    assert!(begin.elapsed() < FOR_EVER, "{:?}", begin.elapsed());
+    assert_eq!(found.deltas.len(), 1, "{found:?}");
 }

@@ -6,6 +6,7 @@
 
 mod awareness;
 mod bounded;
+mod branches;
 mod clients;
 mod contracts;
 mod failures;
@@ -24,6 +25,7 @@ mod servers;
 mod severities;
 mod undeclared;
 mod world;
+mod world_model;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -196,12 +196,6 @@ fn unsupported_keywords_are_reported_as_the_nearest_kind() {
             "Input should be a valid string [type=string_type, input_value=1, input_type=int]",
         ),
         (
-            json!({"anyOf": [{"type": "string", "minLength": 2}, {"type": "string", "pattern": "^b"}]}),
-            json!("a"),
-            json!({"code": "invalid_union", "errors": [], "path": ["x"], "message": "Invalid input"}),
-            "Value error, it fits none of string length >= 2 | string matching ^b [type=value_error, input_value='a', input_type=str]",
-        ),
-        (
             json!({"format": "hostname"}),
             json!("_"),
             json!({"code": "invalid_format", "format": "hostname", "path": ["x"], "message": "Invalid hostname"}),

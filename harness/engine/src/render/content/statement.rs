@@ -194,16 +194,14 @@ fn validation<'a>(input: &RenderInput<'a>, issues: &'a [Issue], has_expected: bo
         };
         for (name, item) in names.into_iter().zip(items.by_ref()) {
             let required = match (&issue.kind, name) {
-                (_, Some(name)) => {
-                    nearest_name(name, declared_names(input.action, &issue.path).iter().map(String::as_str))
-                        .map_or_else(
-                            || "no such field".to_owned(),
-                            |nearest| format!("no such field; the nearest name is '{nearest}'"),
-                        )
-                }
+                (_, Some(name)) => nearest_name(name, declared_names(input, issue).iter().map(String::as_str))
+                    .map_or_else(
+                        || "no such field".to_owned(),
+                        |nearest| format!("no such field; the nearest name is '{nearest}'"),
+                    ),
                 (IssueKind::Other { message, .. }, _) if !issue.is_end_mark() => message.clone(),
                 _ => {
-                    let mut phrases = requirements(input.action, &issue.path);
+                    let mut phrases = requirements(input, issue);
                     if !phrases.iter().any(|phrase| phrase.contains(&item.expected)) {
                         phrases.insert(0, item.expected.clone());
                     }

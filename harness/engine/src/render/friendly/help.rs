@@ -8,13 +8,43 @@ use super::phrases::{constraints, type_label};
 use super::schema_node::SchemaNode;
 use crate::keywords::{KeywordKind, keyword_kind};
 use crate::render::ActionDoc;
-use crate::schema::closed_schema;
+use crate::schema::prepare_schema;
 
-/// The maximum depth of explained fields.
+/// The depth to which options are searched for.
 const MAX_DEPTH: usize = 4;
 
-/// The maximum number of explained fields; the example shows the others.
-const MAX_FIELDS: usize = 200;
+/// The size of an explained schema and of an example in bytes beyond which less is shown.
+const MAX_SCHEMA: usize = 12_000;
+const MAX_EXAMPLE: usize = 4_000;
+
+/// How much of a schema is explained.
+#[derive(Debug, Clone, Copy)]
+struct Detail {
+    depth: usize,
+    /// The number of fields; the example shows the others.
+    fields: usize,
+    examples: ShownExamples,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ShownExamples {
+    All,
+    /// Those of fields that have no fields themselves.
+    OfLeaves,
+    None,
+}
+
+/// From all to little. The last is shown whatever its size; a tool with as many fields has a large schema anyway.
+const DETAILS: [Detail; 5] = [
+    Detail { depth: 4, fields: 200, examples: ShownExamples::All },
+    Detail { depth: 4, fields: 200, examples: ShownExamples::OfLeaves },
+    Detail { depth: 2, fields: 100, examples: ShownExamples::OfLeaves },
+    Detail { depth: 1, fields: 50, examples: ShownExamples::None },
+    Detail { depth: 0, fields: 25, examples: ShownExamples::None },
+];
+
+/// What is said of a schema that is not explained in full.
+pub(crate) const CUT: &str = "Parts of the schema are left out here; the list of tools has all of it.";
 
 /// The maximum number of examples shown for one field from the schema's `examples`.
 const MAX_DECLARED_EXAMPLES: usize = 3;
@@ -29,6 +59,8 @@ pub(crate) struct ToolHelp {
     pub(crate) examples: Vec<Value>,
     /// True if a field has options.
     pub(crate) options: bool,
+    /// True if fields or examples are left out.
+    pub(crate) is_cut: bool,
 }
 
 #[derive(Debug)]
@@ -45,12 +77,31 @@ pub(crate) struct FieldHelp {
     pub(crate) list: bool,
 }
 
+/// Explains the action, in as much detail as fits what `render` makes of it, and returns its text too.
+pub(crate) fn explain(doc: &ActionDoc, render: impl Fn(&ToolHelp) -> String) -> (ToolHelp, String) {
+    let schema = arguments_schema(doc);
+    let generator = ExampleGenerator::new(&schema, true);
+    let mut help = explain_in_detail(doc, &schema, &generator, DETAILS[0]);
+    let mut text = render(&help);
+    for detail in &DETAILS[1..] {
+        if text.len() <= MAX_SCHEMA {
+            break;
+        }
+        help = ToolHelp { is_cut: true, ..explain_in_detail(doc, &schema, &generator, *detail) };
+        text = render(&help);
+    }
+    (help, text)
+}
+
 /// Explains the action. The discriminator is the first field and has one value, so that an example can be sent
 /// unchanged.
-pub(crate) fn explain(doc: &ActionDoc) -> ToolHelp {
-    let schema = arguments_schema(doc);
-    let generator = ExampleGenerator::new(&schema);
-    let root = SchemaNode::root(&schema);
+fn explain_in_detail<'s>(
+    doc: &ActionDoc,
+    schema: &'s Value,
+    generator: &ExampleGenerator<'s>,
+    detail: Detail,
+) -> ToolHelp {
+    let root = SchemaNode::root(schema);
     let first = |value: Value| match (value, &doc.discriminator) {
         (Value::Object(object), Some(field)) => Value::Object(move_to_front(object, field)),
         (value, _) => value,
@@ -60,8 +111,11 @@ pub(crate) fn explain(doc: &ActionDoc) -> ToolHelp {
     if declared_examples.is_empty() {
         declared_examples.extend(generator.root_example(IncludedProperties::Required));
     }
-    let mut fields_left = MAX_FIELDS;
-    let mut fields = field_help(&root, &generator, MAX_DEPTH, &mut fields_left);
+    declared_examples.retain(|example| json_size(example) <= MAX_EXAMPLE);
+    // One more is asked for, to know whether there are more.
+    let mut fields_left = detail.fields + 1;
+    let mut fields = field_help(&root, generator, detail, &mut fields_left);
+    let is_cut = fields_left == 0;
     let mut required: Vec<String> = root.required().into_iter().map(str::to_owned).collect();
     if let Some(field) = &doc.discriminator {
         fields.sort_by_key(|help| help.name != *field);
@@ -71,15 +125,20 @@ pub(crate) fn explain(doc: &ActionDoc) -> ToolHelp {
         options: has_options(&root, MAX_DEPTH),
         required,
         fields,
-        example: generator.root_example(IncludedProperties::Declared).map(first),
+        example: [IncludedProperties::Declared, IncludedProperties::Required]
+            .into_iter()
+            .filter_map(|included| generator.root_example(included))
+            .find(|example| json_size(example) <= MAX_EXAMPLE)
+            .map(first),
+        is_cut,
         examples: declared_examples.into_iter().map(first).collect(),
     }
 }
 
-/// Returns the schema of the arguments as sent: with the discriminator, and closed.
+/// Returns the schema of the arguments as sent: with the discriminator.
 fn arguments_schema(doc: &ActionDoc) -> Value {
     let discriminator = doc.discriminator.as_deref().map(|field| (field, doc.action.as_str()));
-    let mut schema = closed_schema(&doc.schema, discriminator);
+    let mut schema = prepare_schema(&doc.schema, discriminator);
     let Some((field, value)) = discriminator else { return schema };
     let insert_discriminator = |arguments: &mut Value| {
         if let Value::Object(object) = arguments {
@@ -105,7 +164,7 @@ pub(crate) fn neutral_example(doc: &ActionDoc) -> Option<Value> {
     for_each_schema(&mut schema, &remove_values);
     let mut at_bounds = schema.clone();
     for_each_schema(&mut at_bounds, &restrict_to_bound);
-    let example = |schema: &Value| ExampleGenerator::new(schema).root_example(IncludedProperties::Required);
+    let example = |schema: &Value| ExampleGenerator::new(schema, true).root_example(IncludedProperties::Required);
     let example = example(&at_bounds).or_else(|| example(&schema));
     match (example, &doc.discriminator) {
         (Some(Value::Object(object)), Some(field)) => Some(Value::Object(move_to_front(object, field))),
@@ -151,17 +210,24 @@ fn move_to_front(mut object: Object, field: &str) -> Object {
     std::iter::once((field.to_owned(), value)).chain(object).collect()
 }
 
+/// Returns the size of a value as it is shown in the text.
+fn json_size(value: &Value) -> usize {
+    let mut text = String::new();
+    super::json::push_pretty(&mut text, value, 0);
+    text.len()
+}
+
 fn field_help<'s>(
     node: &SchemaNode<'s>,
     generator: &ExampleGenerator<'s>,
-    depth_left: usize,
+    detail: Detail,
     fields_left: &mut usize,
 ) -> Vec<FieldHelp> {
     let mut out = Vec::new();
     for name in node.property_names() {
         let Some(field) = node.property(name).filter(|_| *fields_left > 0) else { continue };
         *fields_left -= 1;
-        out.push(describe_field(name, &field, generator, depth_left, fields_left));
+        out.push(describe_field(name, &field, generator, detail, fields_left));
     }
     out
 }
@@ -170,17 +236,12 @@ fn describe_field<'s>(
     name: &str,
     field: &SchemaNode<'s>,
     generator: &ExampleGenerator<'s>,
-    depth_left: usize,
+    detail: Detail,
     fields_left: &mut usize,
 ) -> FieldHelp {
     let (non_null, nullable) = field.without_null();
     let non_null = non_null.unwrap_or_else(|| field.clone());
     let kind = type_label(&non_null);
-    let mut shown = generator.declared_examples(field);
-    shown.truncate(MAX_DECLARED_EXAMPLES);
-    if shown.is_empty() {
-        shown.extend(generator.example_at(field));
-    }
     let mut constraints = constraints(&non_null);
     let item = non_null.item(0).filter(|_| !non_null.has("prefixItems"));
     let (inner, list) = match item {
@@ -190,7 +251,20 @@ fn describe_field<'s>(
         }
         None => (non_null.clone(), false),
     };
-    let fields = if depth_left > 0 { field_help(&inner, generator, depth_left - 1, fields_left) } else { Vec::new() };
+    let has_example = match detail.examples {
+        ShownExamples::All => true,
+        ShownExamples::OfLeaves => inner.property_names().is_empty(),
+        ShownExamples::None => false,
+    };
+    let mut shown = if has_example { generator.declared_examples(field) } else { Vec::new() };
+    shown.truncate(MAX_DECLARED_EXAMPLES);
+    if shown.is_empty() && has_example {
+        shown.extend(generator.example_at(field));
+    }
+    let fields = match detail.depth.checked_sub(1) {
+        Some(depth) => field_help(&inner, generator, Detail { depth, ..detail }, fields_left),
+        None => Vec::new(),
+    };
     FieldHelp {
         name: name.to_owned(),
         kind: if nullable { format!("{kind} | null") } else { kind },

@@ -10,7 +10,7 @@ mod schema_node;
 mod suggestions;
 
 pub use example::valid_example;
-pub(super) use help::{FieldHelp, ToolHelp, explain, neutral_example};
+pub(super) use help::{CUT, FieldHelp, ToolHelp, explain, neutral_example};
 pub(super) use issues::{declared_names, issue_items, requirements};
 pub(super) use other_failure::{OtherFailure, OtherFailureKind, other_failure, summary};
 pub(super) use suggestions::suggestions;

@@ -6,7 +6,7 @@ use super::json;
 use super::schema_node::SchemaNode;
 
 /// The maximum depth to which alternatives and lists are described.
-const MAX_DEPTH: usize = 3;
+pub(super) const MAX_DEPTH: usize = 3;
 
 /// Formats the types: `string`, `string | null`, `any`.
 pub(super) fn type_label(node: &SchemaNode<'_>) -> String {
@@ -65,6 +65,7 @@ pub(super) fn option_list<'v>(options: impl IntoIterator<Item = &'v Value>) -> S
 /// Formats the fix for a value that is none of the options.
 pub(super) fn options_fix(options: &[&Value]) -> String {
     match options {
+        [] => "Provide a valid value.".to_owned(),
         [only] => format!("Use this value: {}", json::inline(only)),
         several => format!("Use one of these values: {}", option_list(several.iter().copied())),
     }
@@ -79,7 +80,7 @@ pub(super) fn provide_fix(node: &SchemaNode<'_>, extra: Option<&Clause>) -> Stri
     format!("Provide {}.", expected_phrase(node, extra, MAX_DEPTH))
 }
 
-fn expected_phrase(node: &SchemaNode<'_>, extra: Option<&Clause>, depth_left: usize) -> String {
+pub(super) fn expected_phrase(node: &SchemaNode<'_>, extra: Option<&Clause>, depth_left: usize) -> String {
     if let Some(options) = node.options() {
         return format!("one of {}", option_list(options));
     }
@@ -170,10 +171,10 @@ fn clauses(node: &SchemaNode<'_>, name: &str) -> Vec<String> {
             out.extend(string_values(node, "format").map(|format| format!("in {format} format")));
         }
         "integer" | "number" => {
-            out.extend(node.lower_bound("minimum").map(|limit| format!(">= {limit}")));
-            out.extend(node.lower_bound("exclusiveMinimum").map(|limit| format!("> {limit}")));
-            out.extend(node.upper_bound("maximum").map(|limit| format!("<= {limit}")));
-            out.extend(node.upper_bound("exclusiveMaximum").map(|limit| format!("< {limit}")));
+            out.extend(node.lower_bound("minimum").map(|limit| format!(">= {}", number_text(limit))));
+            out.extend(node.lower_bound("exclusiveMinimum").map(|limit| format!("> {}", number_text(limit))));
+            out.extend(node.upper_bound("maximum").map(|limit| format!("<= {}", number_text(limit))));
+            out.extend(node.upper_bound("exclusiveMaximum").map(|limit| format!("< {}", number_text(limit))));
             out.extend(node.keyword_values("multipleOf").map(|of| format!("multiple of {}", number_text(of))));
         }
         "array" => {
@@ -220,7 +221,7 @@ pub(super) fn at_most(limit: &Value, unit: &str) -> String {
 }
 
 pub(super) fn count_phrase(relation: &str, limit: &Value, one: &str, many: &str) -> String {
-    format!("{relation} {limit} {}", if limit.as_f64() == Some(1.0) { one } else { many })
+    format!("{relation} {} {}", number_text(limit), if limit.as_f64() == Some(1.0) { one } else { many })
 }
 
 /// Formats an integer without a fraction: the validator reports 5 as 5.0.
@@ -264,5 +265,5 @@ pub(super) fn constraints(node: &SchemaNode<'_>) -> Vec<String> {
 fn limit(node: &SchemaNode<'_>, keyword: &str, phrase: &str) -> Option<String> {
     let lower = keyword.starts_with("min") || keyword == "exclusiveMinimum";
     let value = if lower { node.lower_bound(keyword) } else { node.upper_bound(keyword) };
-    value.map(|value| format!("{phrase}: {value}"))
+    value.map(|value| format!("{phrase}: {}", number_text(value)))
 }

@@ -3,12 +3,13 @@
 use healbench_core::Object;
 use serde_json::Value;
 
-use crate::failure::path_segment;
+use crate::failure::{Issue, PathSegment};
+use crate::schema::{Trail, json_type, matches_pattern};
 
 /// The schemas that a value must match.
 #[derive(Debug, Clone)]
 pub(super) struct SchemaNode<'s> {
-    root: &'s Value,
+    pub(super) root: &'s Value,
     /// The schemas as written, before references are resolved.
     pub(super) origins: Vec<&'s Value>,
     /// The schemas including the targets of `$ref` and `allOf`.
@@ -105,8 +106,20 @@ impl<'s> SchemaNode<'s> {
         })
     }
 
-    /// Returns the values allowed by `const` or `enum`.
+    /// Returns the values allowed by `const` or `enum`, without those of other types than the node's; `None` if none is left.
     pub(super) fn options(&self) -> Option<Vec<&'s Value>> {
+        let types = self.types();
+        let is_type = |value: &&Value| {
+            types.as_ref().is_none_or(|types| {
+                types.contains(&json_type(value))
+                    || types.contains(&"integer") && value.as_f64().is_some_and(|number| number.fract() == 0.0)
+            })
+        };
+        let options: Vec<&Value> = self.listed_options()?.into_iter().filter(is_type).collect();
+        (!options.is_empty()).then_some(options)
+    }
+
+    fn listed_options(&self) -> Option<Vec<&'s Value>> {
         if let Some(value) = self.keyword_value("const") {
             return Some(vec![value]);
         }
@@ -162,6 +175,12 @@ impl<'s> SchemaNode<'s> {
         (!found.is_empty()).then(|| SchemaNode::new(self.root, found))
     }
 
+    /// Returns the patterns of names, each with the schema of its properties.
+    pub(super) fn pattern_properties(&self) -> Vec<(&'s str, SchemaNode<'s>)> {
+        let maps = self.keyword_values("patternProperties").filter_map(Value::as_object).flatten();
+        maps.map(|(pattern, schema)| (pattern.as_str(), SchemaNode::new(self.root, [schema]))).collect()
+    }
+
     /// Returns an item of a list.
     pub(super) fn item(&self, index: usize) -> Option<SchemaNode<'s>> {
         self.items_of(index, false)
@@ -205,6 +224,35 @@ impl<'s> SchemaNode<'s> {
         branches.into_iter().flatten().map(|branch| self.with_branch(branch)).collect()
     }
 
+    /// Returns the branches of the first union with this keyword.
+    pub(super) fn alternatives_of(&self, keyword: &str) -> Vec<SchemaNode<'s>> {
+        let branches = self.keyword_value(keyword).and_then(Value::as_array);
+        branches.into_iter().flatten().map(|branch| SchemaNode::new(self.root, [branch])).collect()
+    }
+
+    /// Returns the names of the required fields if the node says nothing else.
+    pub(super) fn only_required(&self) -> Option<Vec<&'s str>> {
+        let says_else = self
+            .schemas
+            .iter()
+            .flat_map(|schema| schema.keys())
+            .any(|keyword| !matches!(keyword.as_str(), "required" | "type" | "$ref" | "title" | "description"));
+        let required = self.required();
+        (!says_else && !required.is_empty()).then_some(required)
+    }
+
+    /// Returns the schema with the failed keyword of an issue.
+    pub(super) fn failed_schema(&self, issue: &Issue, keyword: &str) -> Option<SchemaNode<'s>> {
+        let location = &issue.keyword_locations.last()?.pointer;
+        let parent = &location[..location.rfind(&format!("/{keyword}"))?];
+        Some(SchemaNode::new(self.root, [self.root.pointer(parent)?]))
+    }
+
+    /// Returns the schema of a keyword that applies to parts of a value.
+    pub(super) fn named_part(&self, keyword: &str) -> Option<SchemaNode<'s>> {
+        Some(SchemaNode::new(self.root, [self.keyword_value(keyword)?]))
+    }
+
     /// Returns this node with one branch instead of its alternatives.
     fn with_branch(&self, branch: &'s Value) -> SchemaNode<'s> {
         let mut node = SchemaNode::new(self.root, [branch]);
@@ -229,47 +277,83 @@ impl<'s> SchemaNode<'s> {
         }
     }
 
-    /// Returns the node at a dotted path.
-    pub(super) fn at(&self, path: &str) -> Option<SchemaNode<'s>> {
-        self.at_within(path, MAX_BRANCHES)
+    /// Returns the node of a value. Of unions on the way, those branches apply that `trail` passes; without them, the first
+    /// branch that declares the next segment.
+    pub(super) fn at(&self, segments: &[PathSegment<'_>], trail: &Trail<'_>) -> Option<SchemaNode<'s>> {
+        self.at_within(segments, trail, 0, &mut MAX_BRANCHES.clone())
     }
 
-    /// Limits by `branches` how many branches are followed, because two of them may refer to each other.
-    fn at_within(&self, path: &str, branches: usize) -> Option<SchemaNode<'s>> {
-        if path.is_empty() {
-            return Some(self.clone());
+    /// `depth` is that of the node's value. Limits by `branches_left` how many branches are tried, because two of them may
+    /// refer to each other.
+    fn at_within(
+        &self,
+        segments: &[PathSegment<'_>],
+        trail: &Trail<'_>,
+        depth: usize,
+        branches_left: &mut usize,
+    ) -> Option<SchemaNode<'s>> {
+        let Some((first, rest)) = segments.split_first() else { return Some(self.clone()) };
+        let node = self.with_passed(trail, depth);
+        if let Some(inner) = node.child(*first) {
+            return inner.at_within(rest, trail, depth + 1, branches_left);
         }
-        // Most paths are the name of a property of the root.
-        if let Some(node) = self.property(path) {
-            return Some(node);
+        for branch in self.choices().into_iter().flatten().flatten() {
+            *branches_left = branches_left.checked_sub(1)?;
+            if let Some(found) = SchemaNode::new(self.root, [branch]).at_within(segments, trail, depth, branches_left) {
+                return Some(found);
+            }
         }
-        // A name may contain dots, so declared names are tried first, the longest one before the others.
-        let mut names: Vec<&str> =
-            self.property_names().into_iter().filter(|name| path_after(path, name).is_some()).collect();
-        names.sort_by_key(|name| std::cmp::Reverse(name.len()));
-        let declared = names.iter().find_map(|name| self.property(name)?.at_within(path_after(path, name)?, branches));
-        let (first, after) = path.split_once('.').unwrap_or((path, ""));
-        let item = || first.parse().ok().and_then(|index| self.item(index)?.at_within(after, branches));
-        let branch = || {
-            let left = branches.checked_sub(1)?;
-            let taken = self.choices().into_iter().flatten().flatten();
-            taken.into_iter().find_map(|branch| SchemaNode::new(self.root, [branch]).at_within(path, left))
+        None
+    }
+
+    /// Adds the branches that `trail` passes at the depth of the node's value.
+    fn with_passed(&self, trail: &Trail<'_>, depth: usize) -> SchemaNode<'s> {
+        let mut node = self.clone();
+        // A branch may have branches of its own.
+        for _ in 0..MAX_NESTING {
+            let known = node.schemas.len();
+            let passed: Vec<&Value> = node.conditional().filter(|branch| trail.passes(branch, depth)).collect();
+            passed.into_iter().for_each(|branch| node.add(branch));
+            if node.schemas.len() == known {
+                break;
+            }
+        }
+        node
+    }
+
+    /// Returns the schemas that apply to some values only.
+    fn conditional(&self) -> impl Iterator<Item = &'s Value> {
+        let lists = ["anyOf", "oneOf"].into_iter().flat_map(|keyword| self.keyword_values(keyword));
+        let single = ["then", "else"].into_iter().flat_map(|keyword| self.keyword_values(keyword));
+        let dependent = self.keyword_values("dependentSchemas").filter_map(Value::as_object).flat_map(Object::values);
+        lists.filter_map(Value::as_array).flatten().chain(single).chain(dependent)
+    }
+
+    /// Returns the node of a property or an item: of a declared one, one that matches a pattern, or of any other.
+    fn child(&self, segment: PathSegment<'_>) -> Option<SchemaNode<'s>> {
+        let name = match segment {
+            PathSegment::Index(index) => return self.item(index),
+            PathSegment::Name(name) => name,
         };
-        let additional_property = || self.additional_property()?.at_within(after, branches);
-        declared.or_else(item).or_else(branch).or_else(additional_property)
+        let mut found: Vec<&Value> = Vec::new();
+        for schema in &self.schemas {
+            let named = schema.get("properties").and_then(|map| map.get(name));
+            let patterns = schema.get("patternProperties").and_then(Value::as_object);
+            let is_match = |(pattern, _): &(&String, &Value)| matches_pattern(pattern, name) == Some(true);
+            let matched = patterns.into_iter().flatten().filter(is_match).map(|(_, schema)| schema);
+            let known = found.len();
+            found.extend(named.into_iter().chain(matched));
+            if found.len() == known {
+                found.extend(schema.get("additionalProperties").filter(|others| others.is_object()));
+            }
+        }
+        (!found.is_empty()).then(|| SchemaNode::new(self.root, found))
     }
 }
 
-/// The maximum number of branches followed for one path.
-const MAX_BRANCHES: usize = 4;
-
-/// Returns the rest of a path after a name.
-fn path_after<'p>(path: &'p str, name: &str) -> Option<&'p str> {
-    match path.strip_prefix(path_segment(name))? {
-        "" => Some(""),
-        rest => rest.strip_prefix('.'),
-    }
-}
+/// The maximum number of branches tried for one path, and of levels of branches within branches.
+const MAX_BRANCHES: usize = 64;
+const MAX_NESTING: usize = 4;
 
 fn resolve_local_ref<'s>(root: &'s Value, reference: &str) -> Option<&'s Value> {
     root.pointer(reference.strip_prefix('#')?)

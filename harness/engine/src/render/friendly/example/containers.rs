@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::super::schema_node::SchemaNode;
+use super::pattern::text_matching;
 use super::{ExampleGenerator, IncludedProperties, ParentSchemas};
 
 /// No example is generated for a list that must be longer.
@@ -71,25 +72,41 @@ impl<'s> ExampleGenerator<'s> {
         parents: &ParentSchemas<'_, 's>,
     ) {
         let least = count(node.lower_bound("minProperties")).unwrap_or(0);
+        let has_map = |keyword| node.keyword_value(keyword).is_some_and(Value::is_object);
         let is_map = all
             && node.property_names().is_empty()
-            && node.keyword_value("additionalProperties").is_some_and(Value::is_object);
+            && (has_map("additionalProperties") || has_map("patternProperties"));
         let wanted = least.max(usize::from(is_map)).min(MAX_LENGTH);
-        let value = || match node.additional_property() {
-            Some(node) => self.generate(&node, 1, IncludedProperties::Declared, Some(parents)).pop(),
-            None => Some(Value::from("example")),
-        };
         if object.len() >= wanted {
             return;
         }
-        let Some(value) = value() else { return };
-        for index in 1..=MAX_LENGTH * 2 {
-            if object.len() >= wanted {
-                return;
+        let value = |node: Option<SchemaNode<'s>>| match node {
+            Some(node) => self.generate(&node, 1, IncludedProperties::Declared, Some(parents)).pop(),
+            None => Some(Value::from("example")),
+        };
+        let mut fill = |names: Vec<String>, value: Option<Value>| {
+            let Some(value) = value else { return };
+            for name in names {
+                if object.len() < wanted {
+                    object.entry(name).or_insert_with(|| value.clone());
+                }
             }
-            let name = if index == 1 { "example".to_owned() } else { format!("example{index}") };
-            object.entry(name).or_insert_with(|| value.clone());
+        };
+        for (pattern, schema) in node.pattern_properties() {
+            let names = (0..wanted * 2).filter_map(|variant| text_matching(pattern, 0, variant));
+            fill(names.collect(), value(Some(schema)));
         }
+        let names = match node.named_part("propertyNames") {
+            Some(names) => self.generate(&names, wanted * 2, IncludedProperties::Declared, Some(parents)),
+            None => Vec::new(),
+        };
+        let names: Vec<String> = match names.is_empty() {
+            false => names.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+            true => std::iter::once("example".to_owned())
+                .chain((2..=MAX_LENGTH * 2).map(|index| format!("example{index}")))
+                .collect(),
+        };
+        fill(names, value(node.additional_property()));
     }
 
     /// Returns candidates with one item, or with the minimum number of items if it is larger, and an empty list last.

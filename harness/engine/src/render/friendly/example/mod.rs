@@ -7,16 +7,14 @@ mod pattern;
 mod text;
 
 use std::cell::Cell;
-use std::collections::HashMap;
 
-use jsonschema::ValidatorMap;
 use serde_json::Value;
 
 use super::phrases::implied_type;
 use super::schema_node::SchemaNode;
-use crate::schema::subschema_validators;
+use crate::schema::SchemaParts;
 
-/// The maximum number of candidates for one schema; schemas that need more get no example.
+/// The maximum number of nodes and candidates for one schema; schemas that need more get no example.
 const MAX_TRIES: u32 = 20_000;
 
 /// The maximum number of combinations of branches for one node.
@@ -31,9 +29,7 @@ const TYPES: [&str; 6] = ["string", "integer", "boolean", "object", "array", "nu
 /// Generates examples for the subschemas of one schema.
 #[derive(Debug)]
 pub(super) struct ExampleGenerator<'s> {
-    validators: Option<ValidatorMap>,
-    /// The pointer of each subschema, by its address.
-    pointers: HashMap<*const Value, String>,
+    parts: Option<SchemaParts>,
     tries: Cell<u32>,
     root: &'s Value,
 }
@@ -57,16 +53,13 @@ pub(super) enum IncludedProperties {
 
 /// Returns a value that a schema accepts, the same one for each call; `None` if none is found.
 pub fn valid_example(schema: &Value) -> Option<Value> {
-    ExampleGenerator::new(schema).root_example(IncludedProperties::Declared)
+    ExampleGenerator::new(schema, false).root_example(IncludedProperties::Declared)
 }
 
 impl<'s> ExampleGenerator<'s> {
-    pub(super) fn new(root: &'s Value) -> ExampleGenerator<'s> {
-        let validators = subschema_validators(root);
-        let keys = validators.iter().flat_map(ValidatorMap::keys);
-        let address = |key: &str| root.pointer(key.strip_prefix('#')?).map(std::ptr::from_ref);
-        let pointers = keys.filter_map(|key| Some((address(key)?, key.to_owned()))).collect();
-        ExampleGenerator { validators, pointers, tries: Cell::new(MAX_TRIES), root }
+    /// Examples have no undeclared fields if `is_closed`.
+    pub(super) fn new(root: &'s Value, is_closed: bool) -> ExampleGenerator<'s> {
+        ExampleGenerator { parts: SchemaParts::compile(root, is_closed), tries: Cell::new(MAX_TRIES), root }
     }
 
     /// Returns an example of the whole schema.
@@ -95,7 +88,7 @@ impl<'s> ExampleGenerator<'s> {
     ) -> Vec<Value> {
         let mut found: Vec<Value> = Vec::new();
         let depth = parents.map_or(0, |parents| parents.depth);
-        if node.never || depth >= MAX_DEPTH {
+        if node.never || depth >= MAX_DEPTH || !self.spend() {
             return found;
         }
         // Adds new and valid candidates until there are enough.
@@ -142,15 +135,15 @@ impl<'s> ExampleGenerator<'s> {
         found
     }
 
-    fn accepts(&self, node: &SchemaNode<'s>, value: &Value) -> bool {
+    /// Counts a try. Returns false if none is left.
+    fn spend(&self) -> bool {
         let left = self.tries.get();
         self.tries.set(left.saturating_sub(1));
-        let valid = |schema: &&'s Value| {
-            let pointer = self.pointers.get(&std::ptr::from_ref(*schema));
-            let validator = pointer.and_then(|pointer| self.validators.as_ref()?.get(pointer));
-            validator.is_some_and(|validator| validator.is_valid(value))
-        };
-        left > 0 && node.origins.iter().all(valid)
+        left > 0
+    }
+
+    fn accepts(&self, node: &SchemaNode<'s>, value: &Value) -> bool {
+        self.spend() && self.parts.as_ref().is_some_and(|parts| parts.accept(&node.origins, value))
     }
 }
 

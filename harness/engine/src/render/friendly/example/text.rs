@@ -8,6 +8,18 @@ use super::pattern::text_matching;
 /// Common strings, tried for patterns from which none can be generated.
 const COMMON_TEXTS: [&str; 6] = ["Example123!", "Example-123", "example-1", "EXAMPLE", "Example", "1"];
 
+/// The shortest common texts of formats, tried where others are too long.
+const SHORT_TEXTS: [(&str, &str); 8] = [
+    ("email", "a@b.co"),
+    ("idn-email", "a@b.co"),
+    ("uri", "https://a.co"),
+    ("uri", "a:b"),
+    ("hostname", "a.co"),
+    ("ipv4", "1.1.1.1"),
+    ("ipv6", "::1"),
+    ("date-time", "2024-01-15T10:30:00Z"),
+];
+
 /// No example is generated for a longer string.
 const MAX_LENGTH: usize = 1000;
 
@@ -22,8 +34,9 @@ pub(super) fn candidates(node: &SchemaNode<'_>, want: usize) -> Vec<Value> {
     let mut out: Vec<String> = Vec::new();
     for format in node.keyword_values("format").filter_map(Value::as_str) {
         out.extend((0..want).filter_map(|variant| text_of_format(format, least, variant)));
+        out.extend(SHORT_TEXTS.iter().filter(|(name, _)| *name == format).map(|(_, text)| (*text).to_owned()));
     }
-    out.extend((0..want).map(|variant| default_text(least, most, variant)));
+    out.extend((0..=want).map(|variant| default_text(least, most, variant)));
     for pattern in node.keyword_values("pattern").filter_map(Value::as_str) {
         let made: Vec<String> = (0..want + 3).filter_map(|variant| text_matching(pattern, least, variant)).collect();
         if node.has("format") {
