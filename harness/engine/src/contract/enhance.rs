@@ -59,11 +59,13 @@ impl Default for ContractAwareness {
 
 /// The result of enriching a validation error.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SelfHealing {
+pub struct SelfHealing<'e> {
     /// The tool that failed.
     pub tool: String,
+    /// The error as it was given.
+    pub original_error: &'e str,
     /// The error with its contract block, or the unchanged error if there is none.
-    pub enriched: String,
+    pub enriched_error: Cow<'e, str>,
     /// True if a block was inserted.
     pub injected: bool,
     /// The number of deltas in the block.
@@ -71,14 +73,26 @@ pub struct SelfHealing {
 }
 
 /// Enriches one XML error. Use [`tool_enhancer`] for many errors.
-pub fn enrich_validation_error(error: String, tool: &str, action: &str, config: &SelfHealingConfig) -> SelfHealing {
+pub fn enrich_validation_error<'e>(
+    error: &'e str,
+    tool: &str,
+    action: &str,
+    config: &SelfHealingConfig,
+) -> SelfHealing<'e> {
     let deltas = shown_deltas(tool, Some(action), config);
-    let enriched = if deltas.is_empty() {
-        error
+    let enriched_error = if deltas.is_empty() {
+        Cow::Borrowed(error)
     } else {
-        splice(error, &render_block(tool, action, &deltas, BlockStyle::Xml), BlockStyle::Xml)
+        let block = render_block(tool, action, &deltas, BlockStyle::Xml);
+        Cow::Owned(splice(error.to_owned(), &block, BlockStyle::Xml))
     };
-    SelfHealing { tool: tool.to_owned(), enriched, injected: !deltas.is_empty(), delta_count: deltas.len() }
+    SelfHealing {
+        tool: tool.to_owned(),
+        original_error: error,
+        enriched_error,
+        injected: !deltas.is_empty(),
+        delta_count: deltas.len(),
+    }
 }
 
 /// An enricher of validation errors. The engine is generic over it, so that [`Identity`] compiles to no instructions.

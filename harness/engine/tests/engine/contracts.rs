@@ -75,19 +75,19 @@ fn sample() -> SelfHealingConfig {
 
 #[test]
 fn contract_awareness_of_document_000() {
-    let healed = enrich_validation_error(ERROR.to_owned(), "invoices", "create", &sample());
+    let healed = enrich_validation_error(ERROR, "invoices", "create", &sample());
     assert!(healed.injected);
     assert_eq!(healed.delta_count, 2);
-    assert_eq!(healed.enriched, format!("{}\n{BLOCK}", ERROR.strip_suffix("</validation_error>").unwrap()));
+    assert_eq!(healed.enriched_error, format!("{}\n{BLOCK}", ERROR.strip_suffix("</validation_error>").unwrap()));
 }
 
 #[test]
 fn the_enhancer_writes_what_direct_enrichment_writes() {
     let enhancer = tool_enhancer("invoices", ["create", "list"], &sample(), BlockStyle::Xml);
     for action in ["create", "list", "unknown"] {
-        let direct = enrich_validation_error(ERROR.to_owned(), "invoices", action, &sample());
+        let direct = enrich_validation_error(ERROR, "invoices", action, &sample());
         assert_eq!(direct.tool, "invoices");
-        assert_eq!(enhancer.enhance(ERROR.to_owned(), action), direct.enriched);
+        assert_eq!(enhancer.enhance(ERROR.to_owned(), action), direct.enriched_error);
         assert_eq!(enhancer.block(action).map_or(0, |block| block.deltas().len()), direct.delta_count);
     }
     let counts =
@@ -104,15 +104,15 @@ fn a_delta_of_another_action_is_not_shown() {
         let config = config(vec![of(changed)]);
         let enhancer = tool_enhancer("invoices", actions, &config, BlockStyle::Xml);
         for failing in actions.into_iter().chain(["list", "bulk", ""]) {
-            let healed = enrich_validation_error(ERROR.to_owned(), "invoices", failing, &config);
+            let healed = enrich_validation_error(ERROR, "invoices", failing, &config);
             assert_eq!(healed.injected, failing == changed, "{changed} changed, {failing} failed");
-            assert_eq!(healed.enriched == ERROR, failing != changed, "{changed} changed, {failing} failed");
+            assert_eq!(healed.enriched_error == ERROR, failing != changed, "{changed} changed, {failing} failed");
             assert_eq!(enhancer.block(failing).is_some(), failing == changed, "{changed} changed, {failing} failed");
         }
     }
     // The path of an added or removed action ends with its name.
     let config = config(vec![delta("actions.create", Severity::Breaking, "{}", "(absent)")]);
-    let shown = actions.map(|action| enrich_validation_error(ERROR.to_owned(), "invoices", action, &config).injected);
+    let shown = actions.map(|action| enrich_validation_error(ERROR, "invoices", action, &config).injected);
     assert_eq!(shown, [true, false, false]);
 }
 
@@ -121,8 +121,8 @@ fn the_block_goes_before_the_last_closing_tag() {
     let closing = "</validation_error>";
     let text = format!("<validation_error>\n  <error>sent {closing}</error>\n{closing}\n<!-- after -->\n");
     let (before, after) = text.split_at(text.rfind(closing).unwrap());
-    let healed = enrich_validation_error(text.clone(), "invoices", "create", &sample());
-    let block = healed.enriched.strip_prefix(before).unwrap().strip_suffix(after).unwrap();
+    let healed = enrich_validation_error(&text, "invoices", "create", &sample());
+    let block = healed.enriched_error.strip_prefix(before).unwrap().strip_suffix(after).unwrap();
     assert!(block.starts_with("\n  <contract_awareness>\n"), "{block}");
     assert!(block.ends_with("\n  </contract_awareness>\n"), "{block}");
 }
@@ -189,9 +189,7 @@ proptest! {
 fn the_cap_and_the_severities_are_the_configurations() {
     let many = (0..9).map(|n| delta(&format!("tags.{n}"), Severity::Risky, "a", "b")).collect();
     let mut config = config(many);
-    let count = |config: &SelfHealingConfig| {
-        enrich_validation_error(ERROR.to_owned(), "invoices", "create", config).delta_count
-    };
+    let count = |config: &SelfHealingConfig| enrich_validation_error(ERROR, "invoices", "create", config).delta_count;
     assert_eq!(count(&config), 5);
     config.max_deltas_per_error = 3;
     assert_eq!(count(&config), 3);
