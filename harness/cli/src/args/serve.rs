@@ -11,6 +11,10 @@ pub(crate) struct ServeArgs {
     pub(crate) scenario: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) conditions: ConditionArgs,
+    /// Serve over streamable HTTP on this port of this machine, 0 for any free one, until Ctrl-C. The first line printed is the
+    /// address, to be called with curl.
+    #[arg(long, value_name = "PORT", conflicts_with_all = ["attach", "cases"])]
+    pub(crate) http: Option<u16>,
     /// The trial, from 0, whose mistakes are printed as calls to try.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) trial: u32,

@@ -1,6 +1,7 @@
-//! A scenario as an MCP server on standard input and output.
+//! A scenario as an MCP server, on standard input and output or over HTTP.
 
 mod cases;
+mod http;
 
 use std::io::{self, BufReader, Write};
 use std::path::Path;
@@ -57,7 +58,7 @@ fn serve_case(file: &Path, name: &str) -> Result<ExitStatus, CliError> {
     let case = Case::read(file, name)?;
     let server = ToolServer::new(SERVER_NAME, vec![case.tool.clone()]);
     let supervisor = supervise()?;
-    answer_lines(&server, &supervisor, &mut |call| Ok(case.answer(call)))?;
+    answer_messages(read_lines(), &server, &supervisor, &mut |call| Ok(case.answer(call)))?;
     Ok(status_of(&supervisor, ExitStatus::Success))
 }
 
@@ -71,7 +72,16 @@ fn serve_scenario(path: &Path, args: &ServeArgs, terminal: &Terminal) -> Result<
     let mut session = context.open(0).map_err(no_reply)?;
     print_task(&scenario, &context, args.trial, terminal);
     let server = ToolServer::new(SERVER_NAME, tool_definitions(context.tools()));
-    let calls = answer_lines(&server, &supervisor, &mut |incoming| {
+    let messages = match args.http {
+        Some(port) => {
+            let (address, messages) = http::listen(port)?;
+            terminal.result(&format!("{address}\n"))?;
+            terminal.note("only this machine can call it; Ctrl-C ends it");
+            messages
+        }
+        None => read_lines(),
+    };
+    let calls = answer_messages(messages, &server, &supervisor, &mut |incoming| {
         let reply = session.call(&incoming.call).map_err(no_reply)?;
         Ok(incoming.answer(call_outcome(reply.call_result())))
     })?;
@@ -117,32 +127,40 @@ fn print_task(scenario: &Scenario, context: &ScenarioContext<'_>, trial: u32, te
     }
 }
 
-/// Answers the lines of standard input until it ends, and returns the number of calls.
-fn answer_lines(
+/// A message of a client, and how to answer it.
+struct Message {
+    line: Line,
+    reply: Box<dyn FnOnce(Option<Vec<u8>>) -> io::Result<()> + Send>,
+}
+
+/// Answers messages until there are no more, and returns the number of calls.
+fn answer_messages(
+    messages: Receiver<Message>,
     server: &ToolServer,
     supervisor: &Supervisor,
     answer_call: &mut dyn FnMut(&IncomingCall) -> Result<Vec<u8>, CliError>,
 ) -> Result<u64, CliError> {
-    let lines = read_lines();
-    let mut output = io::stdout().lock();
     let mut calls = 0;
     while !supervisor.is_stopped() {
-        let incoming = match lines.recv_timeout(WATCH) {
-            Ok(Line::Bytes(line)) => server.receive(&line),
-            Ok(Line::TooLong) => server.receive_too_long(),
+        let Message { line, reply } = match messages.recv_timeout(WATCH) {
+            Ok(message) => message,
             Err(RecvTimeoutError::Timeout) => continue,
             Err(RecvTimeoutError::Disconnected) => break,
         };
+        let incoming = match line {
+            Line::Bytes(line) => server.receive(&line),
+            Line::TooLong => server.receive_too_long(),
+        };
         let answer = match incoming {
-            Incoming::Answer(line) => line,
+            Incoming::Answer(line) => Some(line),
             Incoming::Call(incoming) => {
                 calls += 1;
-                answer_call(&incoming)?
+                Some(answer_call(&incoming)?)
             }
             // Calls are answered one after the other, so it was answered already.
-            Incoming::Cancelled(_) | Incoming::Nothing => continue,
+            Incoming::Cancelled(_) | Incoming::Nothing => None,
         };
-        match output.write_all(&answer).and_then(|()| output.flush()) {
+        match reply(answer) {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(CliError::stdout(error)),
             // The client has ended.
             Err(_) => break,
@@ -152,18 +170,24 @@ fn answer_lines(
     Ok(calls)
 }
 
-/// Reads the lines of standard input in a thread of its own, which ends with this process.
-fn read_lines() -> Receiver<Line> {
+/// Reads the lines of standard input in a thread of its own, which ends with this process. Answers go to standard output.
+fn read_lines() -> Receiver<Message> {
     let (sender, receiver) = mpsc::sync_channel(WAITING_LINES);
     thread::spawn(move || {
         let mut input = BufReader::new(io::stdin());
         while let Ok(Some(line)) = read_line(&mut input, MAX_LINE) {
-            if sender.send(line).is_err() {
+            if sender.send(Message { line, reply: Box::new(write_line) }).is_err() {
                 return;
             }
         }
     });
     receiver
+}
+
+fn write_line(answer: Option<Vec<u8>>) -> io::Result<()> {
+    let Some(line) = answer else { return Ok(()) };
+    let mut output = io::stdout().lock();
+    output.write_all(&line).and_then(|()| output.flush())
 }
 
 fn no_reply(error: EnvironmentError) -> CliError {

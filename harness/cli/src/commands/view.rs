@@ -4,7 +4,7 @@ mod cache;
 mod connections;
 mod episodes;
 mod folder;
-mod guard;
+pub(super) mod guard;
 mod history;
 mod open;
 mod page;

@@ -34,6 +34,7 @@ mod runs_on_servers;
 mod sample_sizes;
 mod schemas;
 mod secrets;
+mod serve_http;
 mod servers;
 mod shards;
 #[cfg(target_os = "linux")]

@@ -13,17 +13,21 @@ use axum::middleware::Next;
 use axum::response::Response;
 use healbench_render::html::content_security_policy;
 
-pub(super) struct RequestGuard {
+pub(in crate::commands) struct RequestGuard {
     hosts: Vec<String>,
     headers: Vec<(HeaderName, HeaderValue)>,
 }
+
+const OTHER_HOST: (StatusCode, &str) =
+    (StatusCode::MISDIRECTED_REQUEST, "this server answers to its own address on this machine");
+const OTHER_SITE: (StatusCode, &str) = (StatusCode::FORBIDDEN, "this server does not answer other sites");
 
 /// The port that browsers leave out of the `Host` header.
 const DEFAULT_HTTP_PORT: u16 = 80;
 
 impl RequestGuard {
     /// Creates the checks for a server at this port.
-    pub(super) fn new(port: u16) -> RequestGuard {
+    pub(in crate::commands) fn new(port: u16) -> RequestGuard {
         let names = ["127.0.0.1", "localhost", "[::1]"];
         let mut hosts: Vec<String> = names.iter().map(|name| format!("{name}:{port}")).collect();
         if port == DEFAULT_HTTP_PORT {
@@ -43,15 +47,28 @@ impl RequestGuard {
         RequestGuard { hosts, headers }
     }
 
+    /// Returns the refusal of a request that names another host, or comes from a page of another site, whatever its method.
+    pub(in crate::commands) fn refusal_of_host(&self, request: &Request) -> Option<(StatusCode, &'static str)> {
+        let is_foreign = || {
+            let origin = request.headers().get(header::ORIGIN).and_then(|origin| origin.to_str().ok());
+            origin.is_some_and(|origin| !self.hosts.iter().any(|host| origin == format!("http://{host}")))
+        };
+        match () {
+            () if !self.names_this_server(request) => Some(OTHER_HOST),
+            () if is_foreign() || is_cross_site(request.headers()) => Some(OTHER_SITE),
+            () => None,
+        }
+    }
+
     fn refusal(&self, request: &Request) -> Option<(StatusCode, &'static str)> {
         if !self.names_this_server(request) {
-            return Some((StatusCode::MISDIRECTED_REQUEST, "this server answers to its own address on this machine"));
+            return Some(OTHER_HOST);
         }
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             return Some((StatusCode::METHOD_NOT_ALLOWED, "this server can only be read from"));
         }
         if is_cross_site(request.headers()) {
-            return Some((StatusCode::FORBIDDEN, "this server does not answer other sites"));
+            return Some(OTHER_SITE);
         }
         None
     }
