@@ -12,7 +12,7 @@ use crate::keywords::{KeywordKind, keyword_kind};
 /// Converts the keywords of older drafts: tuples in `items`, `additionalItems`, `dependencies`, `$recursiveRef`, booleans
 /// for `exclusiveMinimum`, `exclusiveMaximum` and `required`, and types in capitals. References to identifiers and anchors
 /// become JSON pointers, not percent-encoded; of equal dynamic anchors, the outermost counts. References to the metaschema of a
-/// draft become the keyword [`METASCHEMA`]. Keywords that are null are left out, except values (`const`, `default`). Keywords
+/// draft become the keyword `$metaschema`. Keywords that are null are left out, except values (`const`, `default`). Keywords
 /// next to `$ref` are left out if the root's `$schema` is one of draft 07 or earlier.
 pub fn upgrade_schema(schema: &Value) -> Value {
     let draft = schema.get("$schema").and_then(Value::as_str).unwrap_or_default();
