@@ -398,9 +398,6 @@ fn type_error<'a>(
             model_type_error(&title.unwrap_or_else(|| model_name(segments)), sent)
         }
         ("array", _) if is_tuple(schema) => error("Input should be a valid tuple", "tuple_type", sent),
-        ("array", _) if schema.is_some_and(|schema| schema.get("uniqueItems") == Some(&Value::Bool(true))) => {
-            error("Input should be a valid set", "set_type", sent)
-        }
         ("string", Some("path")) => {
             let message = "Input is not a valid path for <class 'pathlib.Path'>";
             PydanticError { linked: false, ..error(message, "path_type", sent) }
