@@ -196,14 +196,16 @@ pub enum Rule {
         /// The failure; `{sent}` in its message is replaced by the value.
         otherwise: ToolFailure,
     },
-    /// Fails with CONFLICT if a row has the same values as the arguments in all of `fields`.
+    /// Fails with CONFLICT if another row has the same values as the arguments in all of `fields`. A row that is
+    /// updated keeps the values that are not sent.
     Conflict {
         /// The table.
         table: String,
         /// The names of both arguments and columns.
         fields: Vec<String>,
     },
-    /// Fails with NOT_FOUND if no row's key is the argument's value. An absent argument passes.
+    /// Fails with NOT_FOUND if no row's key is the argument's value, or an item of its list. An absent argument and
+    /// null pass.
     Missing {
         /// The table.
         table: String,

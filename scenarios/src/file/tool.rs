@@ -180,9 +180,11 @@ pub(crate) struct RuleFile {
     pub deny: Option<DenyFile>,
     /// Fails with a domain-specific error if the argument's value is none of the options. An absent argument passes.
     pub allow: Option<AllowFile>,
-    /// Fails with CONFLICT if a row has the same values as the arguments in all of `fields`.
+    /// Fails with CONFLICT if another row has the same values as the arguments in all of `fields`. A row that is
+    /// updated keeps the values that are not sent.
     pub conflict: Option<ConflictFile>,
-    /// Fails with NOT_FOUND if no row's key is the argument's value. An absent argument passes.
+    /// Fails with NOT_FOUND if no row's key is the argument's value, or an item of its list. An absent argument and
+    /// null pass.
     pub missing: Option<MissingFile>,
 }
 
