@@ -337,7 +337,7 @@ fn table_unavailable(table: &str) -> ToolFailure {
     ToolFailure::new(Code::InternalError, format!("Table '{table}' is not available."))
 }
 
-/// What the tools do with tables.
+/// The uses that tools make of tables.
 #[derive(Debug)]
 pub(crate) struct TableUses {
     /// `(tool.action, table)` for every action that lists a table's rows, for failures that suggest them.

@@ -5,6 +5,7 @@ mod closed;
 mod dialect;
 mod expected;
 mod issues;
+mod located_error;
 mod lookup;
 mod parts;
 mod references;
@@ -293,9 +294,7 @@ fn refers_to_root(keywords: &Object) -> bool {
     keywords.get("$ref").is_some_and(|target| target == "#") || keywords.values().any(within)
 }
 
-/// Returns the schema of the arguments as sent: with the discriminator, and with a ban of undeclared fields wherever the
-/// author did not write otherwise.
-pub(crate) fn closed_schema(schema: &Value, discriminator: Option<(&str, &str)>) -> Value {
-    let prepared = prepare_schema(schema, discriminator);
-    closed::close(&prepared)
+/// Returns the schema of arguments with a ban of undeclared fields wherever the author did not write otherwise.
+pub(crate) fn closed_schema(schema: &Value) -> Value {
+    closed::close(&prepare_schema(schema, None))
 }

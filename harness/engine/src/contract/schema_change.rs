@@ -23,8 +23,7 @@ pub(super) fn severity_of_change(previous: &Value, current: &Value, undeclared: 
         return Some(Severity::Cosmetic);
     }
     // Agents send the fields that they were shown, so the previous schema is closed under every policy.
-    let closed = |schema: &Value| closed_schema(schema, None);
-    let (old, new) = (closed(&previous), closed(&current));
+    let (old, new) = (closed_schema(&previous), closed_schema(&current));
     Some(if !accepts_all(&old, &new) {
         let is_ignored = undeclared != Undeclared::Reject && accepts_all(&old, &prepare_schema(&current, None));
         if is_ignored { Severity::Risky } else { Severity::Breaking }

@@ -5,17 +5,17 @@
 mod bounds;
 mod parse;
 mod repr;
-mod types;
+mod type_names;
 
 use std::fmt::Write;
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use self::bounds::{limit_text, out_of_bounds};
+use self::bounds::{MAX_MISSING_ITEMS, limit_text, out_of_bounds, tuple_too_long};
 use self::repr::repr;
 pub(super) use self::repr::{truncated_repr, type_name};
-use self::types::{MAX_TYPE_DEPTH, model_title, type_text};
+use self::type_names::{MAX_TYPE_DEPTH, model_title, type_text};
 use super::excerpt::excerpt_text;
 use super::{RenderInput, reported_issues, single_line};
 use crate::failure::{
@@ -246,7 +246,7 @@ fn issue_errors<'a>(input: &RenderInput<'a>, issue: &'a Issue, labels: &[Label])
                             path.pop();
                             PydanticError { loc, ..error("Field required", "missing", sent) }
                         };
-                        return (items..limit).map(missing).collect();
+                        return (items..limit).take(MAX_MISSING_ITEMS).map(missing).collect();
                     }
                 }
                 IssueKind::Other { keyword, .. } if keyword == "propertyNames" => {
@@ -272,11 +272,6 @@ fn issue_errors<'a>(input: &RenderInput<'a>, issue: &'a Issue, labels: &[Label])
 fn is_enum_class(issue: &Issue) -> bool {
     let mut steps = issue.keyword_locations.last().into_iter().flat_map(|location| location.pointer.split('/').skip(1));
     matches!(steps.next(), Some("$defs" | "definitions")) && steps.count() == 2
-}
-
-fn tuple_too_long(limit: usize, items: usize, sent: &Value) -> PydanticError<'_> {
-    let s = if limit == 1 { "" } else { "s" };
-    error(format!("Tuple should have at most {limit} item{s} after validation, not {items}"), "too_long", sent)
 }
 
 /// Returns the errors for names that are none of the options; `None` if the names have no options.

@@ -4,7 +4,7 @@ use jsonschema::error::ValidationErrorKind;
 use serde_json::Value;
 
 use super::expected::{dotted_path, expected_of, type_names, value_at};
-use super::issues::LocatedError;
+use super::located_error::LocatedError;
 use super::lookup::resolve_refs;
 use super::tags::{Tag, is_null};
 use crate::contract::readable_subschema;
@@ -87,25 +87,9 @@ fn union_at<'s>(root: &'s Value, schema_path: &str) -> Option<&'s Value> {
     root.pointer(schema_path.rsplit_once('/')?.0)
 }
 
-/// Returns true if nothing is missing or of another type: only bounds, formats and the like are violated.
+/// Returns true if only bounds, patterns and formats are violated.
 fn is_minor(errors: &[LocatedError<'_>]) -> bool {
-    use ValidationErrorKind as Kind;
-    errors.iter().all(|located| {
-        matches!(
-            located.error.kind(),
-            Kind::Minimum { .. }
-                | Kind::Maximum { .. }
-                | Kind::ExclusiveMinimum { .. }
-                | Kind::ExclusiveMaximum { .. }
-                | Kind::MultipleOf { .. }
-                | Kind::MinLength { .. }
-                | Kind::MaxLength { .. }
-                | Kind::MinItems { .. }
-                | Kind::MaxItems { .. }
-                | Kind::Pattern { .. }
-                | Kind::Format { .. }
-        )
-    })
+    errors.iter().all(LocatedError::is_minor)
 }
 
 /// Returns the types of all branches if the only problem is that the value has none of them.

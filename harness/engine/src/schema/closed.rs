@@ -1,4 +1,4 @@
-//! Schemas with a ban of undeclared fields, for readers of a schema: contracts and valid examples.
+//! Schemas with a ban of undeclared fields, for the comparison of contracts.
 
 use healbench_core::Object;
 use serde_json::{Value, json};

@@ -10,9 +10,8 @@ use serde_json::{Value, json};
 
 use super::branches::{FailedBranches, Judgement, discriminator_issue, judge_branches};
 use super::expected::{dotted_path, expected_at, expected_of, has_branches, normalize_number, type_names, value_at};
-use super::lookup::{
-    MAX_STEPS, Trail, is_conditional, member, parts, pointer_tokens, resolve_refs, schema_at, subschema,
-};
+use super::located_error::LocatedError;
+use super::lookup::{MAX_STEPS, Trail, member, parts, pointer_tokens, resolve_refs, schema_at, subschema};
 use super::references::{References, is_incomplete};
 use super::tags::is_null;
 use super::tidy::{is_pattern_of_format, tidy};
@@ -80,70 +79,6 @@ pub(super) fn collect_issues<'a>(
         issues.push(Issue::checking_stopped());
     }
     issues
-}
-
-/// An error of the validator, whose location is relative to a value in the arguments.
-pub(super) struct LocatedError<'a> {
-    /// The pointer of the value.
-    base: String,
-    /// The pointer of the schema that was checked.
-    schema_base: String,
-    pub(super) error: ValidationError<'a>,
-}
-
-impl LocatedError<'_> {
-    /// Returns the location in the arguments, as a pointer.
-    pub(super) fn pointer(&self) -> String {
-        format!("{}{}", self.base, self.error.instance_path().as_str())
-    }
-
-    /// Returns true if the keyword applies to some values only, or stands in a part of the schema that is referred to.
-    fn is_conditional(&self) -> bool {
-        !self.schema_base.is_empty() || is_conditional(self.error.schema_path().as_str())
-    }
-
-    /// Returns true if the issue says something that stands beside the keyword.
-    fn needs_location(&self) -> bool {
-        use ValidationErrorKind as Kind;
-        !matches!(
-            self.error.kind(),
-            Kind::Required { .. }
-                | Kind::Type { .. }
-                | Kind::Enum { .. }
-                | Kind::Constant { .. }
-                | Kind::Minimum { .. }
-                | Kind::Maximum { .. }
-                | Kind::ExclusiveMinimum { .. }
-                | Kind::ExclusiveMaximum { .. }
-                | Kind::MultipleOf { .. }
-                | Kind::MinLength { .. }
-                | Kind::MaxLength { .. }
-                | Kind::MinItems { .. }
-                | Kind::MaxItems { .. }
-                | Kind::MinProperties { .. }
-                | Kind::MaxProperties { .. }
-                | Kind::UniqueItems
-                | Kind::AdditionalProperties { .. }
-                | Kind::UnevaluatedProperties { .. }
-        )
-    }
-
-    /// Returns the location of the failed keyword in the schema.
-    fn keyword_location(&self) -> KeywordLocation {
-        KeywordLocation {
-            pointer: format!("{}{}", self.schema_base, self.error.schema_path().as_str()).into(),
-            target: self.schema_base.len(),
-            depth: self.base.matches('/').count(),
-        }
-    }
-
-    /// Returns the target of the reference whose errors this error stands for.
-    fn target(&self) -> Option<&str> {
-        match self.error.kind() {
-            ValidationErrorKind::Custom { message, .. } => Some(message.as_str()).filter(|to| to.starts_with('#')),
-            _ => None,
-        }
-    }
 }
 
 /// Returns the location of a branch of a union.

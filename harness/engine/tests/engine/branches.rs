@@ -1,4 +1,4 @@
-//! What errors say of a value in a union comes from the branch that it was held against.
+//! Errors about a value in a union: they speak of the branch that it was held against.
 
 use healbench_core::ErrorFormat::{FusionXml, LlmFriendlyJson, Pydantic, ZodJson};
 

@@ -70,7 +70,7 @@ impl Random {
     }
 }
 
-/// What the documentation of handlers says, on a list of rows.
+/// A list of rows that does as the documentation of handlers says.
 #[derive(Default)]
 struct Model {
     rows: Vec<Object>,

@@ -43,7 +43,7 @@ const DETAILS: [Detail; 5] = [
     Detail { depth: 0, fields: 25, examples: ShownExamples::None },
 ];
 
-/// What is said of a schema that is not explained in full.
+/// The note on a schema that is not explained in full.
 pub(crate) const CUT: &str = "Parts of the schema are left out here; the list of tools has all of it.";
 
 /// The maximum number of examples shown for one field from the schema's `examples`.

@@ -50,3 +50,11 @@ pub(super) fn limit_text(limit: &Value) -> String {
         _ => limit.to_string(),
     }
 }
+
+/// The largest number of missing items of a tuple that are reported.
+pub(super) const MAX_MISSING_ITEMS: usize = 100;
+
+pub(super) fn tuple_too_long(limit: usize, items: usize, sent: &Value) -> PydanticError<'_> {
+    let s = if limit == 1 { "" } else { "s" };
+    error(format!("Tuple should have at most {limit} item{s} after validation, not {items}"), "too_long", sent)
+}
