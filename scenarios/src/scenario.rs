@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use healbench_core::{Claim, DrawKey, Seed, ToolSpec, fingerprint};
 use healbench_engine::contract::ContractAwareness;
-use healbench_engine::definition::{FaultDef, Tool, WorldDef};
+use healbench_engine::definition::{Clock, FaultDef, Tool, WorldDef};
 use healbench_engine::{Simulator, StateCheck, WorldBase};
 
 use crate::expectation::{EpisodeState, Expectation};
@@ -36,6 +36,8 @@ pub struct Scenario {
     pub awareness: ContractAwareness,
     /// The file of the scenario.
     pub source: Source,
+    /// The way in which simulated time passes.
+    pub clock: Clock,
     pub(crate) role: Option<String>,
     pub(crate) tables: Vec<TablePlan>,
     pub(crate) faults: Vec<FaultDef>,
@@ -89,6 +91,7 @@ impl Scenario {
             tables: self.tables.iter().map(table).collect(),
             role: self.role.clone(),
             faults: self.faults.clone(),
+            clock: self.clock,
         }
     }
 

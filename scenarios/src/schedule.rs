@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use healbench_core::{DrawKey, Draws, Object, Script, Seed, Step, ToolCall, canonical_json, fingerprint};
-use healbench_engine::definition::WorldDef;
+use healbench_engine::definition::{Clock, WorldDef};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -134,6 +134,9 @@ impl WorldSummary {
     pub(crate) fn new(world: &WorldDef, tables: &BTreeSet<String>) -> WorldSummary {
         let mut hasher = Sha256::new();
         hasher.update(canonical_json(&json!(world.role)));
+        if world.clock != Clock::None {
+            hasher.update(canonical_json(&json!({"clock": world.clock})));
+        }
         let mut existing_keys = BTreeMap::new();
         for table in &world.tables {
             let head = [&table.name, &table.singular, &table.key, &table.key_prefix];

@@ -198,7 +198,7 @@ fn in_formats(spec: &ToolSpec, arguments: &Value, text: &str) -> Vec<FormatText>
     ErrorFormat::named()
         .filter_map(|entry| {
             let engine = Engine::for_server(std::slice::from_ref(spec), guardrails, &entry.format, settings).ok()?;
-            let reply = engine.answer(&mut session, &mut Faults::new([].into()), &call, Deadline::NONE).ok()?;
+            let reply = engine.answer(&mut session, &mut Faults::none(), &call, Deadline::NONE).ok()?;
             let text = reply.response.text().into_owned();
             Some(FormatText { format: entry.format.name().into_owned(), tokens: count_tokens(&text), text })
         })

@@ -80,6 +80,9 @@ pub struct PlannedScenario {
     /// The claims to be compared with the measurements.
     #[serde(default)]
     pub claims: Vec<Claim>,
+    /// True if a call that comes again counts as made after the delay that its failure stated.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub waits_on_retry: bool,
 }
 
 /// The cell and trial of an episode, as indices into the axes of its [`Plan`].
@@ -210,6 +213,7 @@ pub(crate) mod tests {
             path: String::new(),
             sha256: String::new(),
             claims: Vec::new(),
+            waits_on_retry: false,
         };
         let values = crate::AxisValues::of(Guardrails::NONE, ErrorFormat::Bare);
         let condition = |index: usize| Condition::named(format!("condition-{index}"), values.clone());

@@ -286,7 +286,7 @@ pub struct CallRecord {
     pub chain: Option<u32>,
     /// How the call ended its chain; null if it did not.
     pub chain_end: Option<ChainEnd>,
-    /// The simulated seconds that the agent waited before the call.
+    /// The simulated seconds that passed while the agent waited before the call, or in it.
     pub waited_s: u32,
     /// Tokens of the call as sent by the agent.
     pub request_tokens: u32,

@@ -1,10 +1,12 @@
 //! The definition of an engine: tools with their handlers, and the tables and faults of the environment. The caller
 //! must have checked that all names exist; the engine checks that the schemas compile.
 
+mod clock;
 mod entitlement;
 
 use std::collections::BTreeSet;
 
+pub use clock::{Clock, WAIT_TOOL};
 pub use entitlement::Entitlement;
 use healbench_core::{ActionSpec, Object, ToolSpec};
 pub use healbench_core::{Code, Severity, ToolFailure};
@@ -143,6 +145,8 @@ pub enum Handler {
     Return(Value),
     /// Returns a tool error.
     Fail(ToolFailure),
+    /// Lets the simulated seconds of the argument `seconds` pass.
+    Wait,
 }
 
 /// A filter of a `select`.
@@ -293,4 +297,6 @@ pub struct WorldDef {
     pub role: Option<String>,
     /// The faults, in order; a call meets the first one that applies to it.
     pub faults: Vec<FaultDef>,
+    /// The way in which simulated time passes.
+    pub clock: Clock,
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::definition::{Code, FaultDef, FaultKind, ToolFailure};
+use crate::definition::{Clock, Code, FaultDef, FaultKind, ToolFailure};
 
 /// The faults of one episode.
 #[derive(Debug, Clone)]
@@ -10,6 +10,7 @@ pub struct Faults {
     defs: Arc<[FaultDef]>,
     /// One for each of `defs`.
     progress: Vec<FaultProgress>,
+    clock: Clock,
     elapsed_s: u64,
 }
 
@@ -23,8 +24,13 @@ struct FaultProgress {
 
 impl Faults {
     /// Creates the faults of a new episode.
-    pub fn new(defs: Arc<[FaultDef]>) -> Faults {
-        Faults { progress: vec![FaultProgress::default(); defs.len()], defs, elapsed_s: 0 }
+    pub fn new(defs: Arc<[FaultDef]>, clock: Clock) -> Faults {
+        Faults { progress: vec![FaultProgress::default(); defs.len()], defs, clock, elapsed_s: 0 }
+    }
+
+    /// Returns the faults of an environment without any.
+    pub fn none() -> Faults {
+        Faults::new([].into(), Clock::None)
     }
 
     /// Advances the simulated time.
@@ -32,9 +38,16 @@ impl Faults {
         self.elapsed_s += u64::from(seconds);
     }
 
-    /// Returns true if no fault has counted a call.
+    /// Returns the simulated seconds that have passed.
+    pub fn elapsed_s(&self) -> u64 {
+        self.elapsed_s
+    }
+
+    /// Returns true if nothing has happened that an answer may depend on: no fault has counted a call, and no time has
+    /// passed where calls can let it pass.
     pub fn is_pristine(&self) -> bool {
-        self.progress.iter().all(|fault| fault.matching_calls == 0)
+        let is_at_start = self.clock == Clock::None || self.elapsed_s == 0;
+        is_at_start && self.progress.iter().all(|fault| fault.matching_calls == 0)
     }
 
     /// Counts a valid call and returns the fault that affects it, if any.
@@ -47,9 +60,12 @@ impl Faults {
             }
             progress.matching_calls += 1;
             let due = progress.matching_calls >= def.from_call && progress.injected < def.calls;
-            let waited_out = progress.injected > 0
-                && def.kind == FaultKind::RateLimited
-                && def.retry_after.is_some_and(|s| self.elapsed_s >= progress.last_injected_s + u64::from(s));
+            let delay = def.retry_after.filter(|_| progress.injected > 0 && def.kind == FaultKind::RateLimited);
+            let ends_at_s = delay.map(|seconds| progress.last_injected_s + u64::from(seconds));
+            if self.clock == Clock::OnRetry {
+                self.elapsed_s = ends_at_s.map_or(self.elapsed_s, |end| end.max(self.elapsed_s));
+            }
+            let waited_out = ends_at_s.is_some_and(|end| self.elapsed_s >= end);
             if waited_out {
                 progress.injected = def.calls;
             } else if due && injected.is_none() {

@@ -49,6 +49,7 @@ pub(crate) fn run_action<'w>(
         Handler::Return(Value::String(text)) => Ok((ReplyOutcome::Text(text.clone()), false)),
         Handler::Return(value) => Ok((ReplyOutcome::Text(value.to_string()), false)),
         Handler::Fail(failure) => Err(failure.clone()),
+        Handler::Wait => Ok((ReplyOutcome::Text("Waited.".to_owned()), false)),
         Handler::Insert { table } => Ok((row_text(insert(world, tables, table, arguments)?), true)),
         Handler::Select { table, filters } => {
             Ok((ReplyOutcome::Rows(select(world, table, filters, arguments)?), false))

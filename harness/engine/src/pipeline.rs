@@ -258,6 +258,9 @@ impl Pipeline {
             return Err(failed(Failure::Fault(fault)).into());
         }
         let reply = session.call(call, deadline).map_err(NoSuccess::NoReply)?;
+        if let Some(seconds) = action.and_then(|action| action.action.handler.waits(&call.arguments)) {
+            faults.wait(seconds);
+        }
         let state_changed = reply.state_changed;
         let success = match reply.outcome {
             ReplyOutcome::Text(text) => present_text(action, text).map_err(|failure| failed(failure.into()))?,

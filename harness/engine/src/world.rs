@@ -30,9 +30,9 @@ impl WorldBase {
         WorldBase { keys: def.tables.iter().map(index).collect(), faults: def.faults.as_slice().into(), def }
     }
 
-    /// Returns the faults of the environment.
-    pub fn faults(&self) -> &Arc<[FaultDef]> {
-        &self.faults
+    /// Creates the faults of a new episode.
+    pub fn new_faults(&self) -> Faults {
+        Faults::new(Arc::clone(&self.faults), self.def.clock)
     }
 
     /// Returns the definition.
@@ -52,7 +52,7 @@ pub struct World {
 impl World {
     /// Creates the initial state.
     pub fn new(base: Arc<WorldBase>) -> World {
-        World { faults: Faults::new(Arc::clone(&base.faults)), tables: Tables::new(base) }
+        World { faults: base.new_faults(), tables: Tables::new(base) }
     }
 
     /// Advances the simulated time.

@@ -199,7 +199,7 @@ impl<'a> EpisodeRun<'a> {
             cache,
             session,
             script,
-            faults: Faults::new(Arc::clone(context.base.faults())),
+            faults: context.base.new_faults(),
             calls: Vec::new(),
             succeeded: Vec::new(),
             failed: None,
@@ -418,8 +418,10 @@ impl<'a> EpisodeRun<'a> {
     ) -> Result<Arc<CachedResponse>, EnvironmentError> {
         let deadline = self.deadline();
         let (session, faults) = (self.session.as_mut(), &mut self.faults);
+        let called_at_s = faults.elapsed_s();
         let (call_text, cached) = self.cache.respond(self.context, session, faults, &call, deadline)?;
-        let mut row = self.make_row(&call, &call_text, &cached, waited_s);
+        let passed_s = u32::try_from(faults.elapsed_s() - called_at_s).unwrap_or(u32::MAX);
+        let mut row = self.make_row(&call, &call_text, &cached, waited_s.saturating_add(passed_s));
         if row.is_error && !self.script.steps.is_empty() {
             let step = meant_step(self.script, self.context.environment.tools(), &self.succeeded, &call);
             let told = step.is_some_and(|step| self.cache.tells_answer(self.context, step, &call, &cached));

@@ -1,4 +1,3 @@
-use std::sync::Arc;
 use std::time::Instant;
 
 use healbench_core::{Deadline, EnvironmentError, Session, ToolCall, ToolSpec};
@@ -36,7 +35,7 @@ impl ScenarioContext<'_> {
             context: self,
             condition,
             session: self.environment.open()?,
-            faults: Faults::new(Arc::clone(self.base.faults())),
+            faults: self.base.new_faults(),
             succeeded: Vec::new(),
         })
     }

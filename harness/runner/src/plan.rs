@@ -1,4 +1,5 @@
 use healbench_core::{AgentSpec, Condition, Plan, PlanOrder, PlannedEnvironment, PlannedScenario, Seed};
+use healbench_engine::definition::Clock;
 use healbench_scenarios::Scenario;
 
 /// The axes of a plan, except for the scenarios.
@@ -19,6 +20,7 @@ pub fn build_plan(axes: &Axes, scenarios: &[Scenario]) -> Plan {
         path: scenario.source.path.clone(),
         sha256: scenario.source.sha256.clone(),
         claims: scenario.claims.clone(),
+        waits_on_retry: scenario.clock == Clock::OnRetry,
     };
     Plan {
         seed: axes.seed,

@@ -411,6 +411,7 @@ mod tests {
             path: String::new(),
             sha256: String::new(),
             claims: Vec::new(),
+            waits_on_retry: false,
         };
         let plan = Plan {
             order: healbench_core::PlanOrder::Product,

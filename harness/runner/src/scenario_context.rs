@@ -171,7 +171,7 @@ impl<'a> ScenarioContext<'a> {
     /// Returns true if calls fail that are right as far as an agent can tell: by faults, or because the tools are listed in a
     /// previous contract. An agent that makes its own calls meets no other scheduled error.
     pub(crate) fn fails_by_itself(&self) -> bool {
-        !self.base.faults().is_empty() || self.scenario.tools.iter().any(|tool| tool.previous.is_some())
+        !self.base.def().faults.is_empty() || self.scenario.tools.iter().any(|tool| tool.previous.is_some())
     }
 
     /// Calls `then` with the schedule of this trial, which is the same in every cell.

@@ -69,6 +69,8 @@ pub struct Report {
     pub totals: Totals,
     /// The rows, by agent.
     pub agents: Vec<AgentReport>,
+    /// The scenarios with `clock: on_retry`: whether an agent waits cannot be measured in them.
+    pub waits_on_retry: Vec<String>,
     /// The claims of the scenarios, compared with the measurements.
     pub claims: Vec<ClaimReport>,
     /// Effects of guardrails, by agent and error format; empty if the plan's sets of guardrails do not allow computing

@@ -275,7 +275,7 @@ frame! {
         /// How the call ended its chain: `fixed` by an intended call or by fewer unmet expectations, or `wrong_repair`,
         /// any other successful call that writes. Null if it did not.
         CHAIN_END chain_end: Option<Text>;
-        /// Simulated seconds waited before the call. Null in a trace.
+        /// Simulated seconds waited before the call, or in it. Null in a trace.
         WAITED_S waited_s: Option<U32>;
         /// Tokens of the call.
         REQUEST_TOKENS request_tokens: U32;

@@ -407,7 +407,7 @@ fn notes(report: &Report, intervals: bool, detail: Detail) -> Vec<String> {
     notes
 }
 
-/// Returns notes on the agents.
+/// Returns notes on the agents and on what they can do.
 pub(super) fn agent_notes(report: &Report) -> Vec<String> {
     let mut notes = Vec::new();
     if report.agents.iter().any(|agent| agent.kind == AgentKind::Scripted) {
@@ -415,6 +415,13 @@ pub(super) fn agent_notes(report: &Report) -> Vec<String> {
     }
     if report.agents.iter().any(|agent| agent.opening == Some(Opening::Seeded)) {
         notes.push("seeded: the conversation begins with the scheduled mistake as the model's first call.".to_owned());
+    }
+    if let Some(first) = report.waits_on_retry.first() {
+        let others = match report.waits_on_retry.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        notes.push(format!("Whether an agent waits is not measured in `{first}`{others} (`clock: on_retry`)."));
     }
     notes
 }

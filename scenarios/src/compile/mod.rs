@@ -11,7 +11,7 @@ mod world;
 
 use healbench_core::canonical_json;
 use healbench_engine::contract::ContractAwareness;
-use healbench_engine::definition::WorldDef;
+use healbench_engine::definition::{Clock, WorldDef};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -78,9 +78,10 @@ fn compile_sections(compiler: &mut Compiler<'_>, stored_tools: Option<&str>, mut
     let id = compiler.id("id");
     let cluster = if compiler.content.get("cluster").is_some() { compiler.id("cluster") } else { id.clone() };
     let world = world::compile(compiler);
+    let clock: Clock = compiler.section("/clock").unwrap_or_default();
     let tools = match server_tools {
         Some(tools) => tools,
-        None => tools::compile(compiler, &world),
+        None => tools::compile(compiler, &world, clock),
     };
     let faults = expect::faults(compiler, &tools);
     let expect = expect::expectations(compiler, &world, &tools, on_server);
@@ -88,7 +89,7 @@ fn compile_sections(compiler: &mut Compiler<'_>, stored_tools: Option<&str>, mut
     let declared_world = WorldDef {
         tables: world.valid().map(|plan| plan.def.clone()).collect(),
         role: world.role.clone(),
-        faults: Vec::new(),
+        ..WorldDef::default()
     };
     let steps = script::compile(compiler, &tools, &declared_world, on_server);
     let steps = match steps {
@@ -114,6 +115,7 @@ fn compile_sections(compiler: &mut Compiler<'_>, stored_tools: Option<&str>, mut
         role: world.role.clone(),
         canonical_faults: canonical_json(&expect::faults_json(&faults)),
         faults,
+        clock,
         key_tables: world.tables.iter().map(|(name, _)| name.clone()).collect(),
         tables: world.into_checked()?,
         steps: steps?,

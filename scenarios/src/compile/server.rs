@@ -10,9 +10,10 @@ use crate::server::{EPISODE_DIR, Server, ServerEndpoint, replace};
 use crate::tools_file::load_tools_str;
 
 /// The sections of the simulator, and what a server has instead.
-const OF_THE_SIMULATOR: [(&str, &str); 4] = [
+const OF_THE_SIMULATOR: [(&str, &str); 5] = [
     ("world", "the state of a server comes from `fixture` and `setup`"),
     ("faults", "a server has its own faults"),
+    ("clock", "the time of a server is real"),
     ("self_healing", "the contract of a server has no earlier version"),
     ("claims", "claims are about the simulator"),
 ];

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use healbench_core::Object;
-use healbench_engine::definition::{Action, Entitlement, Handler, Presenter, Tool};
+use healbench_engine::definition::{Action, Clock, Entitlement, Handler, Presenter, Tool, WAIT_TOOL};
 use serde_json::{Value, json};
 
 use super::Compiler;
@@ -100,7 +100,7 @@ impl Compiler<'_> {
     }
 }
 
-pub(super) fn compile(compiler: &mut Compiler<'_>, tables: &Tables) -> Tools {
+pub(super) fn compile(compiler: &mut Compiler<'_>, tables: &Tables, clock: Clock) -> Tools {
     let mut tools = Vec::new();
     for name in compiler.keys("/tools") {
         let pointer = child("/tools", &name);
@@ -111,7 +111,15 @@ pub(super) fn compile(compiler: &mut Compiler<'_>, tables: &Tables) -> Tools {
         let file: Option<ToolFile> = compiler.section(&pointer);
         let mut previous_names = Vec::new();
         let tool = file.map(|file| tool(compiler, &pointer, &name, file, tables, &mut previous_names));
+        if clock == Clock::WaitTool && name == WAIT_TOOL {
+            let help = "the clock `wait_tool` adds a tool of this name".to_owned();
+            compiler.at_key(&pointer, format!("a second tool `{name}`"), help);
+        }
         tools.push(NamedTool { name, actions, tool, previous_names });
+    }
+    if clock == Clock::WaitTool {
+        let (name, tool) = (WAIT_TOOL.to_owned(), Some(Tool::wait()));
+        tools.push(NamedTool { actions: vec![name.clone()], name, tool, previous_names: Vec::new() });
     }
     let tools = Tools { tools };
     check_paths(compiler, &tools);

@@ -7,6 +7,7 @@ mod server;
 mod tool;
 mod world;
 
+use healbench_engine::definition::Clock;
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
@@ -53,6 +54,12 @@ pub(crate) struct ScenarioFile {
     /// The scheduled failures of the server.
     #[serde(default)]
     pub faults: Vec<FaultFile>,
+    /// The way to wait for a delay that a failure states: `none` [default]; `wait_tool`, a tool `wait` with the argument
+    /// `seconds` in the list of every agent; `on_retry`, where a call that comes again counts as made after the delay. A
+    /// simulated reader always waits by itself.
+    #[serde(default)]
+    #[schemars(with = "String", extend("enum" = ["none", "wait_tool", "on_retry"]))]
+    pub clock: Clock,
     /// The contract changes that errors show under the guardrail `contract`.
     pub self_healing: Option<SelfHealingFile>,
     /// The expectations, all of which must hold when the agent declares the task complete.

@@ -143,6 +143,7 @@ mod tests {
             path: String::new(),
             sha256: String::new(),
             claims: Vec::new(),
+            waits_on_retry: false,
         };
         RunManifest {
             format_version: FORMAT_VERSION,

@@ -41,7 +41,7 @@ fn ask(guardrails: &str, schema: Value, arguments: Value, result: CallResult) ->
     let guardrails = guardrails.parse().unwrap();
     let engine = Engine::for_server(&[tool], guardrails, &ErrorFormat::FusionXml, SETTINGS).unwrap();
     let call = ToolCall::new("search", arguments);
-    engine.answer(&mut Answers(result), &mut Faults::new([].into()), &call, Deadline::NONE).unwrap()
+    engine.answer(&mut Answers(result), &mut Faults::none(), &call, Deadline::NONE).unwrap()
 }
 
 fn schema() -> Value {
@@ -182,7 +182,7 @@ fn undeclared_fields_can_be_stripped_before_a_server_that_validates_itself() {
     let sent = json!({"n": "not a number", "o": {"a": 1, "b": 2}, "x": 1});
     let reached = |undeclared| {
         let arguments = call("t", sent.clone());
-        let reply = engine(undeclared).answer(&mut Echo, &mut Faults::new([].into()), &arguments, Deadline::NONE);
+        let reply = engine(undeclared).answer(&mut Echo, &mut Faults::none(), &arguments, Deadline::NONE);
         let reply = reply.unwrap();
         assert_eq!(reply.leaked_fields, None);
         serde_json::from_str::<Value>(&reply.response.text()).unwrap()

@@ -143,7 +143,7 @@ pub(super) fn error_texts<'c>(
             // No server is started: only what the engine answers is known of it.
             let mut session = context.environment.open().unwrap_or_else(|error| Box::new(Unavailable(error)));
             let mut answer = |call| {
-                let mut faults = Faults::new(Vec::new().into());
+                let mut faults = Faults::none();
                 // The simulator always replies.
                 engine.answer(session.as_mut(), &mut faults, call, Deadline::NONE).ok()
             };

@@ -13,6 +13,7 @@ mod outcomes;
 mod random_templates;
 mod servers;
 mod suites;
+mod time;
 mod wrong_repairs;
 
 use std::collections::BTreeSet;

@@ -98,6 +98,7 @@ pub fn summarize(run: &dyn RunRows, manifest: &RunManifest, scope: Scope) -> Res
         totals,
         tool_chains: &aggregates.tool_chains,
     };
+    let waits_on_retry = plan.scenarios.iter().filter(|scenario| scenario.waits_on_retry);
     Ok(Report {
         answer: answer(&context),
         examples,
@@ -109,6 +110,7 @@ pub fn summarize(run: &dyn RunRows, manifest: &RunManifest, scope: Scope) -> Res
         seed: plan.seed,
         trials: plan.trials,
         scenarios: plan.scenarios.iter().map(|scenario| scenario.id.clone()).collect(),
+        waits_on_retry: waits_on_retry.map(|scenario| scenario.id.clone()).collect(),
         planned: plan.len(),
         status: manifest.status,
         shard: manifest.shards.as_ref().map(ToString::to_string),

@@ -39,6 +39,7 @@ pub(crate) fn plan(scenarios: usize, agents: Vec<AgentSpec>, conditions: Vec<Con
         path: format!("suite/{index}.yaml"),
         sha256: String::new(),
         claims: Vec::new(),
+        waits_on_retry: false,
     };
     Plan { agents, conditions, scenarios: (0..scenarios).map(scenario).collect(), ..sample_plan(TRIALS) }
 }

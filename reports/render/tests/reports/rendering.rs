@@ -394,3 +394,18 @@ fn measurements_match_the_rows() {
         assert_eq!(claim.rows.len(), 4, "two agents, without guardrails and with all of them");
     }
 }
+
+#[test]
+fn waiting_that_cannot_be_measured_is_said() {
+    let note = |waits: &[usize]| {
+        let mut plan = plan(2);
+        waits.iter().for_each(|at| plan.scenarios[*at].waits_on_retry = true);
+        let text = shown(&report(&plan), 200, Detail::Summary);
+        text.lines().find(|line| line.contains("on_retry")).map(|line| line.trim().to_owned())
+    };
+    let said = |scenarios: &str| format!("Whether an agent waits is not measured in {scenarios} (`clock: on_retry`).");
+    let ids: Vec<String> = plan(2).scenarios.iter().map(|scenario| format!("`{}`", scenario.id)).collect();
+    assert_eq!(note(&[]), None);
+    assert_eq!(note(&[1]), Some(said(&ids[1])));
+    assert_eq!(note(&[0, 2]), Some(said(&format!("{} and 1 more", ids[0]))));
+}

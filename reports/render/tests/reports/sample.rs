@@ -23,6 +23,7 @@ pub(crate) fn plan(trials: u32) -> Plan {
         path: format!("scenarios/suites/quickstart/{}.yaml", id.replace('/', "-")),
         sha256: String::new(),
         claims: Vec::new(),
+        waits_on_retry: false,
     };
     Plan {
         seed: Seed(7),

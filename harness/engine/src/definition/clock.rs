@@ -1,0 +1,49 @@
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{Action, Handler, Tool};
+
+/// The way in which simulated time passes. A reader that is simulated can always wait by itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Clock {
+    /// No agent is given a way to wait.
+    #[default]
+    None,
+    /// The tool [`WAIT_TOOL`] lets time pass, and is in the list of every agent.
+    WaitTool,
+    /// A call that comes again counts as made after the delay that its failure stated.
+    OnRetry,
+}
+
+/// The name of the tool that lets simulated time pass.
+pub const WAIT_TOOL: &str = "wait";
+
+/// The longest wait in one call, in seconds.
+const MAX_WAIT_S: u32 = 3600;
+
+impl Tool {
+    /// Creates the tool that lets simulated time pass.
+    pub fn wait() -> Tool {
+        let seconds =
+            json!({"type": "integer", "minimum": 1, "maximum": MAX_WAIT_S, "description": "The time to wait."});
+        let action = Action {
+            name: WAIT_TOOL.to_owned(),
+            input: json!({"type": "object", "properties": {"seconds": seconds}, "required": ["seconds"]}),
+            handler: Handler::Wait,
+            read_only: true,
+            ..Action::default()
+        };
+        let description = "Waits for a number of seconds. Nothing else happens meanwhile.".to_owned();
+        Tool { name: WAIT_TOOL.to_owned(), description, discriminator: None, actions: vec![action], ..Tool::default() }
+    }
+}
+
+impl Handler {
+    /// Returns the seconds that pass in a call with these arguments.
+    pub(crate) fn waits(&self, arguments: &Value) -> Option<u32> {
+        let Handler::Wait = self else { return None };
+        // A whole number may be written with a fraction: `30.0`. The schema bounds it.
+        arguments.get("seconds").and_then(Value::as_f64).map(|seconds| seconds as u32)
+    }
+}
