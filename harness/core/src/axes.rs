@@ -160,9 +160,16 @@ pub enum ErrorFormat {
     FusionText,
     LlmFriendly,
     LlmFriendlyJson,
+    ZodLines,
+    ZodInline,
     ZodJson,
     Pydantic,
+    #[serde(rename = "fastmcp")]
+    FastMcp,
+    #[serde(rename = "jsonschema")]
+    JsonSchema,
     Serde,
+    ToolFailure,
     ProblemJson,
     /// A template of the user.
     Template(TemplateSource),
@@ -177,24 +184,35 @@ pub struct FormatEntry {
     pub name: &'static str,
     /// A sentence that says which software writes such errors and what they contain.
     pub summary: &'static str,
+    /// True if servers send it today, and it says no more than they do.
+    pub is_of_servers: bool,
 }
 
 const fn format_entry(format: ErrorFormat, name: &'static str, summary: &'static str) -> FormatEntry {
-    FormatEntry { format, name, summary }
+    FormatEntry { format, name, summary, is_of_servers: false }
+}
+
+const fn of_servers(format: ErrorFormat, name: &'static str, summary: &'static str) -> FormatEntry {
+    FormatEntry { format, name, summary, is_of_servers: true }
 }
 
 /// The built-in error formats. `bare` is the first, and the only one that a plan cannot ask for by name.
 #[rustfmt::skip]
-pub static FORMATS: [FormatEntry; 9] = [
+pub static FORMATS: [FormatEntry; 14] = [
     format_entry(ErrorFormat::Bare, "bare", "One line without details; what remains when `healing` is off."),
     format_entry(ErrorFormat::FusionXml, "fusion-xml", "MCP Fusion: `<validation_error>` and `<tool_error>` with each field and how to recover."),
     format_entry(ErrorFormat::FusionText, "fusion-text", "MCP Fusion: the same as lines of text."),
     format_entry(ErrorFormat::LlmFriendly, "llm-friendly", "Markdown with the issues, their fixes, the tool's schema and a valid example."),
     format_entry(ErrorFormat::LlmFriendlyJson, "llm-friendly-json", "The content of `llm-friendly` as one JSON object."),
-    format_entry(ErrorFormat::ZodJson, "zod-json", "The issues of zod, as servers on MCP's TypeScript SDK send them."),
-    format_entry(ErrorFormat::Pydantic, "pydantic", "The errors of pydantic, as servers on MCP's Python SDK send them."),
-    format_entry(ErrorFormat::Serde, "serde", "The first error of serde, as servers in Rust send it."),
+    of_servers(ErrorFormat::ZodLines, "zod-lines", "The issues of zod, a line each, as servers on MCP's TypeScript SDK 1.30 to 1.32 send them."),
+    of_servers(ErrorFormat::ZodInline, "zod-inline", "The issues of zod in one line, as servers on MCP's TypeScript SDK 2 send them."),
+    of_servers(ErrorFormat::ZodJson, "zod-json", "The issues of zod as JSON, as servers on MCP's TypeScript SDK up to 1.29 send them."),
+    of_servers(ErrorFormat::Pydantic, "pydantic", "The errors of pydantic, as servers on MCP's Python SDK send them."),
+    of_servers(ErrorFormat::FastMcp, "fastmcp", "The errors of pydantic, as servers on FastMCP 4 send them."),
+    of_servers(ErrorFormat::JsonSchema, "jsonschema", "One error of Python's jsonschema, as servers on the low-level API of MCP's Python SDK 1 send it."),
+    of_servers(ErrorFormat::Serde, "serde", "The first error of serde, as servers in Rust send it."),
     format_entry(ErrorFormat::ProblemJson, "problem-json", "Problem details of RFC 9457."),
+    format_entry(ErrorFormat::ToolFailure, "tool-failure", "`zod-lines`, and the class, code and guidance of MCP's proposal SEP-3313."),
 ];
 
 /// An error format of the user. Its text is part of it, so that a plan holds everything that a run depends on.

@@ -61,13 +61,16 @@ impl EnvironmentKind {
 #[expect(missing_docs, reason = "the registry describes them")]
 pub enum Undeclared {
     Reject,
+    RejectArguments,
     Strip,
     Pass,
 }
 
 /// All treatments of undeclared fields.
-pub const UNDECLARED: [NamedEntry<Undeclared>; 3] = [
+#[rustfmt::skip]
+pub const UNDECLARED: [NamedEntry<Undeclared>; 4] = [
     entry(Undeclared::Reject, "reject", "The call fails, and each field is named."),
+    entry(Undeclared::RejectArguments, "reject-arguments", "An argument fails the call, and is named; fields within arguments are removed."),
     entry(Undeclared::Strip, "strip", "The fields are removed, and the call goes on without them."),
     entry(Undeclared::Pass, "pass", "The fields reach the environment."),
 ];
@@ -233,13 +236,13 @@ const PLAIN: AxisValues = AxisValues {
     client: Client::Raw,
 };
 
-/// A server on an SDK of MCP. Undeclared fields do not reach its handlers, and lists are whole.
-const fn sdk(errors: ErrorFormat, domain_errors: DomainErrors) -> AxisValues {
-    AxisValues { errors, undeclared: Undeclared::Strip, domain_errors, ..PLAIN }
+/// A server on an SDK of MCP, or on a framework. Lists are whole.
+const fn sdk(errors: ErrorFormat, undeclared: Undeclared, domain_errors: DomainErrors) -> AxisValues {
+    AxisValues { errors, undeclared, domain_errors, ..PLAIN }
 }
 
 /// The named conditions. The tests of the engine compare those of SDKs with answers of servers on these SDKs.
-pub static CONDITIONS: [ConditionEntry; 6] = [
+pub static CONDITIONS: [ConditionEntry; 11] = [
     ConditionEntry {
         name: "bare",
         summary: "A server that answers every error with one bare line, and checks no undeclared fields: the lower bound.",
@@ -248,21 +251,51 @@ pub static CONDITIONS: [ConditionEntry; 6] = [
     },
     ConditionEntry {
         name: "sdk-typescript",
-        summary: "A server on the TypeScript SDK 1.29, whose author writes a message for each domain error.",
+        summary: "A server on the TypeScript SDK 1.32, whose author writes a message for each domain error.",
         environment: Some(EnvironmentKind::Simulator),
-        values: sdk(ErrorFormat::ZodJson, DomainErrors::Message),
+        values: sdk(ErrorFormat::ZodLines, Undeclared::Strip, DomainErrors::Message),
     },
     ConditionEntry {
         name: "sdk-typescript+recovery",
         summary: "The same, and the author's text for a domain error also says how to recover.",
         environment: Some(EnvironmentKind::Simulator),
-        values: sdk(ErrorFormat::ZodJson, DomainErrors::Recovery),
+        values: sdk(ErrorFormat::ZodLines, Undeclared::Strip, DomainErrors::Recovery),
+    },
+    ConditionEntry {
+        name: "sdk-typescript-1.29",
+        summary: "A server on the TypeScript SDK 1.29 or an earlier one, whose issues are JSON.",
+        environment: Some(EnvironmentKind::Simulator),
+        values: sdk(ErrorFormat::ZodJson, Undeclared::Strip, DomainErrors::Message),
+    },
+    ConditionEntry {
+        name: "sdk-typescript-2",
+        summary: "A server on the TypeScript SDK 2.4.",
+        environment: Some(EnvironmentKind::Simulator),
+        values: sdk(ErrorFormat::ZodInline, Undeclared::Strip, DomainErrors::Message),
     },
     ConditionEntry {
         name: "sdk-python",
         summary: "A server on the Python SDK 2.3, whose author writes a message for each domain error.",
         environment: Some(EnvironmentKind::Simulator),
-        values: sdk(ErrorFormat::Pydantic, DomainErrors::Message),
+        values: sdk(ErrorFormat::Pydantic, Undeclared::Strip, DomainErrors::Message),
+    },
+    ConditionEntry {
+        name: "sdk-python-lowlevel",
+        summary: "A server on the low-level API of the Python SDK 1.30, which lets undeclared fields pass.",
+        environment: Some(EnvironmentKind::Simulator),
+        values: sdk(ErrorFormat::JsonSchema, Undeclared::Pass, DomainErrors::Message),
+    },
+    ConditionEntry {
+        name: "fastmcp",
+        summary: "A server on FastMCP 4.2, which rejects undeclared arguments.",
+        environment: Some(EnvironmentKind::Simulator),
+        values: sdk(ErrorFormat::FastMcp, Undeclared::RejectArguments, DomainErrors::Message),
+    },
+    ConditionEntry {
+        name: "tool-failure",
+        summary: "A server that follows SEP-3313, whose author says how to recover from each domain error.",
+        environment: Some(EnvironmentKind::Simulator),
+        values: sdk(ErrorFormat::ToolFailure, Undeclared::Strip, DomainErrors::Everything),
     },
     ConditionEntry {
         name: "fusion",
@@ -334,6 +367,6 @@ mod tests {
             assert!(entry.summary.ends_with('.') && !entry.name.contains(' '));
         }
         let error = "sdk-rust".parse::<&ConditionEntry>().unwrap_err();
-        assert_eq!((error.to_string().as_str(), error.known.len()), ("unknown condition `sdk-rust`", 6));
+        assert_eq!((error.to_string().as_str(), error.known.len()), ("unknown condition `sdk-rust`", 11));
     }
 }

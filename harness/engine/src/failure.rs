@@ -104,7 +104,7 @@ pub struct FailedUnion {
 pub struct FailedBranch {
     /// The location of the branch in the input schema, as a JSON pointer.
     pub location: String,
-    /// The issues of the value under this branch, in no particular order.
+    /// The issues of the value under this branch, in the order of the schema's properties.
     pub issues: Vec<Issue>,
 }
 

@@ -313,9 +313,8 @@ impl Pipeline {
         };
         let action = resolve(tool, object).map_err(|failure| failed(failure, None))?;
         let Some(input) = &action.input else { return Ok(accepted(Some(action))) };
-        let reject = self.undeclared == Undeclared::Reject;
         let invalid = || {
-            let issues = input.issues(&call.arguments, reject);
+            let issues = input.issues(&call.arguments, self.undeclared);
             let (tool, name) = (tool.name.clone(), action.action.name.clone());
             failed(Failure::Validation { tool, action: name, issues }, Some(action))
         };
@@ -326,8 +325,8 @@ impl Pipeline {
         let is_counted = self.server.is_none();
         let (leaked, stripped) = match self.undeclared {
             _ if undeclared.is_empty() => (0, None),
-            Undeclared::Reject => return Err(invalid()),
-            Undeclared::Strip => {
+            policy if undeclared.iter().any(|fields| fields.fail(policy)) => return Err(invalid()),
+            Undeclared::Reject | Undeclared::RejectArguments | Undeclared::Strip => {
                 let arguments = UndeclaredFields::strip(&undeclared, &call.arguments);
                 (0, Some(ToolCall::new(&call.tool, arguments)))
             }

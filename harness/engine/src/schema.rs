@@ -16,8 +16,8 @@ mod undeclared;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use healbench_core::Object;
 pub(crate) use healbench_core::json_type;
+use healbench_core::{Object, Undeclared};
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
@@ -53,7 +53,7 @@ pub fn check_schema(schema: &Value) -> Result<(), SchemaError> {
 /// # Errors
 /// [`SchemaError`] if the schema does not compile.
 pub fn validate(schema: &Value, arguments: &Value) -> Result<Vec<Issue>, SchemaError> {
-    Ok(InputSchema::compile(schema, None)?.issues(arguments, true))
+    Ok(InputSchema::compile(schema, None)?.issues(arguments, Undeclared::Reject))
 }
 
 /// Returns true if a schema, by its own dialect, accepts the arguments. Undeclared fields are as the schema says.
@@ -120,10 +120,11 @@ impl InputSchema {
     }
 
     /// Returns all issues, in the order of the schema's properties, with undeclared fields of the root last. Undeclared
-    /// fields that the author does not forbid are issues if `reject`.
-    pub(crate) fn issues(&self, arguments: &Value, reject: bool) -> Vec<Issue> {
+    /// fields that the author does not forbid are issues if `policy` lets them fail the call.
+    pub(crate) fn issues(&self, arguments: &Value, policy: Undeclared) -> Vec<Issue> {
         scope(|| {
-            let undeclared = if reject { self.undeclared(arguments) } else { Vec::new() };
+            let mut undeclared = self.undeclared(arguments);
+            undeclared.retain(|fields| fields.fail(policy));
             let errors = self.validator.iter_errors(arguments);
             issues::collect_issues(&self.schema, self.references.as_deref(), errors, undeclared, arguments)
         })

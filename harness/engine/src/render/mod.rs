@@ -8,6 +8,7 @@ mod excerpt;
 mod friendly;
 mod fusion_text;
 mod fusion_xml;
+mod jsonschema_text;
 mod llm_friendly;
 mod llm_friendly_json;
 mod problem_json;
@@ -15,8 +16,10 @@ mod pydantic;
 mod serde_text;
 mod template;
 mod template_renderer;
+mod tool_failure;
 mod wording;
 mod zod_json;
+mod zod_lines;
 
 pub(crate) use content::ContentLevel;
 pub(crate) use escape::{single_line, xml_attribute, xml_text};
@@ -116,10 +119,15 @@ static BUILT_IN: [BuiltIn; healbench_core::FORMATS.len()] = [
     built_in(ErrorFormat::FusionText, fusion_text::render, no_doc, BlockStyle::Text, NamedFields::All),
     built_in(ErrorFormat::LlmFriendly, llm_friendly::render, llm_friendly::render_doc, BlockStyle::Markdown, NamedFields::All),
     built_in(ErrorFormat::LlmFriendlyJson, llm_friendly_json::render, llm_friendly_json::render_doc, BlockStyle::LlmFriendlyJson, NamedFields::All),
+    built_in(ErrorFormat::ZodLines, zod_lines::render, no_doc, BlockStyle::Text, NamedFields::All),
+    built_in(ErrorFormat::ZodInline, zod_lines::render_inline, no_doc, BlockStyle::Text, NamedFields::All),
     built_in(ErrorFormat::ZodJson, zod_json::render, no_doc, BlockStyle::ZodIssue, NamedFields::All),
     built_in(ErrorFormat::Pydantic, pydantic::render, no_doc, BlockStyle::Text, NamedFields::All),
+    built_in(ErrorFormat::FastMcp, pydantic::render_fastmcp, no_doc, BlockStyle::Text, NamedFields::All),
+    built_in(ErrorFormat::JsonSchema, jsonschema_text::render, no_doc, BlockStyle::Text, NamedFields::Some),
     built_in(ErrorFormat::Serde, serde_text::render, no_doc, BlockStyle::Text, NamedFields::Some),
     built_in(ErrorFormat::ProblemJson, problem_json::render, no_doc, BlockStyle::ProblemMember, NamedFields::All),
+    built_in(ErrorFormat::ToolFailure, tool_failure::render, no_doc, BlockStyle::Text, NamedFields::All),
 ];
 
 const fn built_in(
@@ -213,10 +221,12 @@ pub(crate) fn bare_line(failure: &Failure) -> String {
     bare::render(failure)
 }
 
-/// Returns the issues that a validation library reports: it does not check the items of an array that is too long.
+/// Returns the issues that a validation library reports: it checks neither the items of an array that is too long, nor the
+/// values of a dictionary with too many.
 fn reported_issues(issues: &[Issue]) -> impl Iterator<Item = &Issue> {
     let too_long = |issue: &&Issue| {
-        matches!(issue.kind, IssueKind::OutOfBounds { measure: Quantity::Items, relation: Bound::AtMost, .. })
+        let measures = [Quantity::Items, Quantity::Properties];
+        matches!(&issue.kind, IssueKind::OutOfBounds { measure, relation: Bound::AtMost, .. } if measures.contains(measure))
     };
     let closed: Vec<&str> = issues.iter().filter(too_long).map(|issue| issue.path.as_str()).collect();
     let is_item = move |issue: &&Issue| {

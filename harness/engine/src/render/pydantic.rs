@@ -3,6 +3,7 @@
 //! server's answers.
 
 mod bounds;
+mod conversion;
 mod parse;
 mod repr;
 mod type_names;
@@ -13,15 +14,15 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use self::bounds::{MAX_MISSING_ITEMS, limit_text, out_of_bounds, tuple_too_long};
-use self::repr::repr;
-pub(super) use self::repr::{truncated_repr, type_name};
+use self::conversion::kinds_after_conversion;
+pub(super) use self::repr::{repr, truncated_repr, type_name};
 use self::type_names::{MAX_TYPE_DEPTH, model_title, type_text};
 use super::excerpt::excerpt_text;
 use super::{RenderInput, reported_issues, single_line};
 use crate::failure::{
     Bound, Expected, FailedBranch, FailedUnion, Failure, Issue, IssueKind, PathSegment, Quantity, Routing,
 };
-use crate::schema::{TaggedUnion, is_tuple, schema_of_issue, tagged_unions};
+use crate::schema::{TaggedUnion, is_tuple, resolve_refs, schema_of_issue, tagged_unions};
 
 /// The pydantic version in the links, as in `answers.py`.
 const VERSION: &str = "2.14";
@@ -36,25 +37,57 @@ struct PydanticError<'a> {
     input_text: Option<&'a str>,
     /// True if pydantic's documentation has a page about the error.
     linked: bool,
+    /// True if an argument of the tool is missing or unexpected.
+    is_of_argument: bool,
 }
 
+/// Writes the text of a server on the Python SDK.
 pub(super) fn render(input: &RenderInput<'_>) -> String {
     let tool = input.tool.unwrap_or_default();
-    let errors = match input.failure {
+    let text = match input.failure {
         Failure::Routing(Routing::UnknownTool { tool, .. }) => return format!("Unknown tool: {tool}"),
         // A warning is returned like any other result.
         Failure::Tool(failure) | Failure::Fault(failure) if !failure.is_error() => return failure.message.clone(),
-        Failure::Tool(failure) | Failure::Fault(failure) => {
-            return format!("Error executing tool {tool}: {}", failure.message);
+        Failure::Tool(failure) | Failure::Fault(failure) => failure.message.clone(),
+        failure => error_list(&format!("{tool}Arguments"), &errors_of(input, failure)),
+    };
+    format!("Error executing tool {tool}: {text}")
+}
+
+/// Writes the text of a server on FastMCP, which validates the call of a function.
+pub(super) fn render_fastmcp(input: &RenderInput<'_>) -> String {
+    match input.failure {
+        Failure::Routing(Routing::UnknownTool { tool, .. }) => {
+            format!("Unknown tool: {}", repr(&Value::from(tool.as_str())))
         }
+        Failure::Tool(failure) | Failure::Fault(failure) => failure.message.clone(),
+        failure => {
+            let mut errors = errors_of(input, failure);
+            for error in errors.iter_mut().filter(|error| error.is_of_argument) {
+                (error.message, error.kind) = match error.kind {
+                    "missing" => ("Missing required argument".to_owned(), "missing_argument"),
+                    _ => ("Unexpected keyword argument".to_owned(), "unexpected_keyword_argument"),
+                };
+            }
+            error_list(&format!("call[{}]", input.tool.unwrap_or_default()), &errors)
+        }
+    }
+}
+
+fn errors_of<'a>(input: &RenderInput<'a>, failure: &'a Failure) -> Vec<PydanticError<'a>> {
+    match failure {
         Failure::Routing(
             Routing::MissingDiscriminator { available, .. } | Routing::UnknownAction { available, .. },
         ) => vec![no_such_action(input, available)],
         Failure::Validation { issues, .. } => validation_errors(input, issues),
-    };
+        Failure::Routing(Routing::UnknownTool { .. }) | Failure::Tool(_) | Failure::Fault(_) => Vec::new(),
+    }
+}
+
+fn error_list(title: &str, errors: &[PydanticError<'_>]) -> String {
     let s = if errors.len() == 1 { "" } else { "s" };
-    let mut out = format!("Error executing tool {tool}: {} validation error{s} for {tool}Arguments", errors.len());
-    for error in &errors {
+    let mut out = format!("{} validation error{s} for {title}", errors.len());
+    for error in errors {
         if let Some(loc) = &error.loc {
             let _ = write!(out, "\n{loc}");
         }
@@ -75,7 +108,7 @@ fn no_such_action<'a>(input: &RenderInput<'a>, available: &[String]) -> Pydantic
     let field = input.discriminator.unwrap_or("action");
     let loc = format_loc(&[PathSegment::Name(field)], &[], &[]);
     match input.arguments.get(field) {
-        None => PydanticError { loc, ..error("Field required", "missing", input.arguments) },
+        None => PydanticError { loc, is_of_argument: true, ..error("Field required", "missing", input.arguments) },
         Some(sent) => {
             let options: Vec<Value> = available.iter().map(|name| Value::String(name.clone())).collect();
             PydanticError { loc, ..error(options_message(&options), "literal_error", sent) }
@@ -84,19 +117,26 @@ fn no_such_action<'a>(input: &RenderInput<'a>, available: &[String]) -> Pydantic
 }
 
 /// Returns one error per value, and none for a value that contains a reported error, like pydantic.
+///
+/// What pydantic would convert is no error, unless nothing else is.
 fn validation_errors<'a>(input: &RenderInput<'a>, issues: &'a [Issue]) -> Vec<PydanticError<'a>> {
-    distinct_issues(issues).into_iter().flat_map(|issue| issue_errors(input, issue, &[])).collect()
+    let errors = |converts: bool| -> Vec<PydanticError<'a>> {
+        let issues = distinct_issues(input, issues).into_iter();
+        issues.flat_map(|issue| issue_errors(input, issue, &[], converts)).collect()
+    };
+    let found = errors(true);
+    if found.is_empty() { errors(false) } else { found }
 }
 
 /// Returns the issues that pydantic reports.
-fn distinct_issues(issues: &[Issue]) -> Vec<&Issue> {
+fn distinct_issues<'a>(input: &RenderInput<'_>, issues: &'a [Issue]) -> Vec<&'a Issue> {
     let mut reported: Vec<&Issue> = Vec::new();
     for issue in reported_issues(issues) {
         if let Some(known) = reported.iter_mut().find(|known| is_same_value(known, issue)) {
             if precedence(issue) < precedence(known) {
                 *known = issue;
             }
-        } else if !(is_size_error(issue) && reported.iter().any(|known| is_inside(known, issue))) {
+        } else if !(is_size_error(input, issue) && reported.iter().any(|known| is_inside(known, issue))) {
             reported.push(issue);
         }
     }
@@ -121,17 +161,26 @@ fn is_inside(inner: &Issue, outer: &Issue) -> bool {
     rest_of_path.is_some_and(|rest| rest.starts_with('.') || (outer.path.is_empty() && !rest.is_empty()))
 }
 
-fn is_size_error(issue: &Issue) -> bool {
-    matches!(
-        issue.kind,
-        IssueKind::OutOfBounds { measure: Quantity::Items | Quantity::Properties, .. } | IssueKind::NotUnique
-    )
+/// Returns true for what is only checked if all items are valid. The items that a tuple lacks are among its items.
+fn is_size_error(input: &RenderInput<'_>, issue: &Issue) -> bool {
+    let is_tuple = || {
+        let segments = issue.segments(input.arguments);
+        is_tuple(input.action.and_then(|doc| schema_of_issue(&doc.schema, issue, &segments)))
+    };
+    match issue.kind {
+        IssueKind::OutOfBounds { measure: Quantity::Items | Quantity::Properties, .. } => !is_tuple(),
+        IssueKind::NotUnique => true,
+        _ => false,
+    }
 }
 
 /// Returns the order in which pydantic reports errors of the same value.
 fn precedence(issue: &Issue) -> u8 {
     match &issue.kind {
-        IssueKind::Missing { .. } | IssueKind::WrongType { .. } | IssueKind::NotAnOption { .. } => 0,
+        IssueKind::Missing { .. }
+        | IssueKind::WrongType { .. }
+        | IssueKind::NotAnOption { .. }
+        | IssueKind::BadFormat { .. } => 0,
         IssueKind::NotAMultiple { .. } => 1,
         IssueKind::OutOfBounds { relation, .. } => match relation {
             Bound::AtMost => 2,
@@ -140,8 +189,7 @@ fn precedence(issue: &Issue) -> u8 {
             Bound::MoreThan => 5,
         },
         IssueKind::BadPattern { .. } => 6,
-        IssueKind::BadFormat { .. } => 7,
-        IssueKind::NotUnique | IssueKind::Undeclared { .. } | IssueKind::Other { .. } => 8,
+        IssueKind::NotUnique | IssueKind::Undeclared { .. } | IssueKind::Other { .. } => 7,
     }
 }
 
@@ -149,7 +197,12 @@ fn precedence(issue: &Issue) -> u8 {
 type Label = (usize, String);
 
 /// Returns the errors under each branch of a union.
-fn union_errors<'a>(input: &RenderInput<'a>, union: &'a FailedUnion, labels: &[Label]) -> Vec<PydanticError<'a>> {
+fn union_errors<'a>(
+    input: &RenderInput<'a>,
+    union: &'a FailedUnion,
+    labels: &[Label],
+    converts: bool,
+) -> Vec<PydanticError<'a>> {
     let depth = match union.path.as_str() {
         "" => 0,
         path => Issue::new(path.to_owned(), None, IssueKind::NotUnique).segments(input.arguments).len(),
@@ -161,18 +214,24 @@ fn union_errors<'a>(input: &RenderInput<'a>, union: &'a FailedUnion, labels: &[L
         });
         let label = (depth, name.unwrap_or_else(|| "any".to_owned()));
         let labels: Vec<Label> = labels.iter().cloned().chain([label]).collect();
-        distinct_issues(&branch.issues)
+        distinct_issues(input, &branch.issues)
             .into_iter()
-            .flat_map(|issue| issue_errors(input, issue, &labels))
+            .flat_map(|issue| issue_errors(input, issue, &labels, converts))
             .collect::<Vec<_>>()
     };
     union.branches.iter().flat_map(errors).collect()
 }
 
-fn issue_errors<'a>(input: &RenderInput<'a>, issue: &'a Issue, labels: &[Label]) -> Vec<PydanticError<'a>> {
+/// Returns the errors for one issue: none for a value that pydantic converts, if `converts`.
+fn issue_errors<'a>(
+    input: &RenderInput<'a>,
+    issue: &'a Issue,
+    labels: &[Label],
+    converts: bool,
+) -> Vec<PydanticError<'a>> {
     let mut path = issue.segments(input.arguments);
     if let Some(union) = issue.union.as_deref() {
-        return union_errors(input, union, labels);
+        return union_errors(input, union, labels, converts);
     }
     let at = |path: &[PathSegment<'_>]| path.iter().try_fold(input.arguments, |value, segment| segment.resolve(value));
     let (mut unions, schema) = match input.action {
@@ -196,7 +255,12 @@ fn issue_errors<'a>(input: &RenderInput<'a>, issue: &'a Issue, labels: &[Label])
                 let loc = format_loc(&path, &unions, labels);
                 path.pop();
                 let sent = object.get(field).unwrap_or(&Value::Null);
-                PydanticError { loc, ..error("Extra inputs are not permitted", "extra_forbidden", sent) }
+                let is_of_argument = path.is_empty() && labels.is_empty();
+                PydanticError {
+                    loc,
+                    is_of_argument,
+                    ..error("Extra inputs are not permitted", "extra_forbidden", sent)
+                }
             };
             fields.iter().map(one).collect()
         }
@@ -204,11 +268,17 @@ fn issue_errors<'a>(input: &RenderInput<'a>, issue: &'a Issue, labels: &[Label])
             let parent = at(&path[..path.len().saturating_sub(1)]).unwrap_or(input.arguments);
             vec![PydanticError {
                 loc: format_loc(&path, &unions, labels),
+                is_of_argument: path.len() == 1 && labels.is_empty(),
                 ..error("Field required", "missing", parent)
             }]
         }
         kind => {
             let sent = issue.sent.as_ref().unwrap_or(&Value::Null);
+            if converts && let Some(kinds) = kinds_after_conversion(kind, schema, sent) {
+                let loc = format_loc(&path, &unions, labels);
+                let error = |kind| PydanticError { loc: loc.clone(), ..constraint_error(&kind, sent) };
+                return kinds.into_iter().map(error).collect();
+            }
             let is_union = unions.last().is_some_and(|union| union.depth == path.len());
             let error = match kind {
                 _ if is_union && !sent.is_object() => {
@@ -250,7 +320,8 @@ fn issue_errors<'a>(input: &RenderInput<'a>, issue: &'a Issue, labels: &[Label])
                     }
                 }
                 IssueKind::Other { keyword, .. } if keyword == "propertyNames" => {
-                    let errors = key_errors(schema, sent, |name| {
+                    let root = input.action.map_or(&Value::Null, |doc| &doc.schema);
+                    let errors = key_errors(root, schema, sent, |name| {
                         path.extend([PathSegment::Name(name), PathSegment::Name("[key]")]);
                         let loc = format_loc(&path, &unions, labels);
                         path.truncate(path.len() - 2);
@@ -276,14 +347,17 @@ fn is_enum_class(issue: &Issue) -> bool {
 
 /// Returns the errors for names that are none of the options; `None` if the names have no options.
 fn key_errors<'a>(
+    root: &Value,
     schema: Option<&Value>,
     sent: &'a Value,
     mut loc: impl FnMut(&'a str) -> Option<String>,
 ) -> Option<Vec<PydanticError<'a>>> {
-    let options = schema?.get("propertyNames")?.get("enum")?.as_array()?;
+    let described = schema?.get("propertyNames")?;
+    let kind = if described.get("$ref").is_some() { "enum" } else { "literal_error" };
+    let options = resolve_refs(root, described).get("enum")?.as_array()?;
     let names = sent.as_object()?.keys().filter(|name| !options.iter().any(|option| option == name.as_str()));
     let one = |name: &'a String| {
-        let shown = PydanticError { input_text: Some(name), ..error(options_message(options), "literal_error", sent) };
+        let shown = PydanticError { input_text: Some(name), ..error(options_message(options), kind, sent) };
         PydanticError { loc: loc(name), ..shown }
     };
     Some(names.map(one).collect())
@@ -309,7 +383,15 @@ fn tag_text(tag: &Value) -> String {
 }
 
 fn error<'a>(message: impl Into<String>, kind: &'static str, input: &'a Value) -> PydanticError<'a> {
-    PydanticError { loc: None, message: message.into(), kind, input, input_text: None, linked: true }
+    PydanticError {
+        loc: None,
+        message: message.into(),
+        kind,
+        input,
+        input_text: None,
+        linked: true,
+        is_of_argument: false,
+    }
 }
 
 /// Formats a path with the tags and the branches of the unions on it. Returns `None` for the arguments as a whole.

@@ -1,36 +1,69 @@
-//! The output of a server built on the TypeScript SDK of MCP: zod's issues as a JSON array after the code of the
-//! protocol error. For an error thrown by a handler, only its message. `tests/engine/servers.rs` compares it with a
-//! real server's answers. From version 1.30 on, the SDK writes only the messages and paths of the same issues.
+//! The output of a server built on version 1.29 of the TypeScript SDK of MCP, or an earlier one: zod's issues as a JSON
+//! array after the code of the protocol error. For an error thrown by a handler, only its message.
+//! `tests/engine/servers.rs` compares it with a real server's answers.
+
+mod formats;
+mod records;
 
 use serde_json::{Map, Value, json};
+
+use self::formats::{bad_format, bad_pattern};
+use self::records::{is_record, key_issues, without_values_of_bad_keys};
 
 use super::decimal::shortest;
 use super::{RenderInput, reported_issues};
 use crate::failure::{
     Bound, Expected, FailedBranch, FailedUnion, Failure, Issue, IssueKind, PathSegment, Quantity, Routing,
 };
-use crate::schema::{is_tuple, json_type, matches_pattern, schema_of_issue, tagged_unions};
+use crate::schema::{is_tuple, json_type, schema_of_issue, tagged_unions};
+
+/// What a server on a TypeScript SDK answers, whatever its version.
+pub(super) enum Answer<'a> {
+    /// A message alone.
+    Message(String),
+    /// The issues of the arguments of a tool.
+    Issues {
+        /// The tool.
+        tool: &'a str,
+        /// The issues, as zod writes them.
+        issues: Vec<Value>,
+    },
+}
 
 pub(super) fn render(input: &RenderInput<'_>) -> String {
+    match answer(input) {
+        Answer::Message(message) => message,
+        Answer::Issues { tool, issues } => array(tool, issues),
+    }
+}
+
+/// Writes the issues as a JSON array.
+pub(super) fn array(tool: &str, issues: Vec<Value>) -> String {
+    format!("MCP error -32602: Input validation error: Invalid arguments for tool {tool}: {:#}", Value::Array(issues))
+}
+
+pub(super) fn answer<'a>(input: &RenderInput<'a>) -> Answer<'a> {
+    let tool = input.tool.unwrap_or_default();
     match input.failure {
-        Failure::Tool(failure) | Failure::Fault(failure) => failure.message.clone(),
-        Failure::Routing(Routing::UnknownTool { tool, .. }) => format!("MCP error -32602: Tool {tool} not found"),
+        Failure::Tool(failure) | Failure::Fault(failure) => Answer::Message(failure.message.clone()),
+        Failure::Routing(Routing::UnknownTool { tool, .. }) => {
+            Answer::Message(format!("MCP error -32602: Tool {tool} not found"))
+        }
         Failure::Routing(
             Routing::MissingDiscriminator { available, .. } | Routing::UnknownAction { available, .. },
         ) => {
             let field = input.discriminator.unwrap_or("action");
             let options: Vec<Value> = available.iter().map(|name| json!(name)).collect();
-            invalid_arguments(input, vec![no_such_branch(field, &options, json!([field]))])
+            Answer::Issues { tool, issues: vec![no_such_branch(field, &options, json!([field]))] }
         }
-        Failure::Validation { issues, .. } => {
-            invalid_arguments(input, reported_issues(issues).flat_map(|issue| zod_issues(input, issue)).collect())
-        }
+        Failure::Validation { issues, .. } => Answer::Issues {
+            tool,
+            issues: without_values_of_bad_keys(
+                input.arguments,
+                reported_issues(issues).flat_map(|issue| zod_issues(input, issue)).collect(),
+            ),
+        },
     }
-}
-
-fn invalid_arguments(input: &RenderInput<'_>, issues: Vec<Value>) -> String {
-    let tool = input.tool.unwrap_or_default();
-    format!("MCP error -32602: Input validation error: Invalid arguments for tool {tool}: {:#}", Value::Array(issues))
 }
 
 /// Creates the issue of a discriminated union without this option.
@@ -85,7 +118,13 @@ fn zod_issues(input: &RenderInput<'_>, issue: &Issue) -> Vec<Value> {
         },
         IssueKind::NotAnOption { options } => not_an_option(options, path),
         IssueKind::OutOfBounds { measure: Quantity::Items, relation, limit } if is_tuple(schema) => {
-            tuple_size(*relation, limit, path)
+            match missing_items(schema, issue, &segments) {
+                Some(issues) => return issues,
+                None => tuple_size(*relation, limit, path),
+            }
+        }
+        IssueKind::OutOfBounds { measure: Quantity::Number, relation, limit } if is_integer(schema) => {
+            return integer_bounds(issue.sent.as_ref(), *relation, limit, &path);
         }
         IssueKind::OutOfBounds { measure, relation, limit } => {
             let mut issue = out_of_bounds(*measure, *relation, limit, path);
@@ -98,7 +137,9 @@ fn zod_issues(input: &RenderInput<'_>, issue: &Issue) -> Vec<Value> {
             let pattern = schema.and_then(|schema| schema.get("pattern")?.as_str());
             bad_format(format, pattern, path)
         }
-        IssueKind::BadPattern { pattern } => bad_pattern(pattern, path),
+        IssueKind::BadPattern { pattern } => {
+            bad_pattern(schema.and_then(|schema| schema.get("format")?.as_str()), pattern, path)
+        }
         IssueKind::NotAMultiple { of } => json!({
             "origin": "number",
             "code": "not_multiple_of",
@@ -113,16 +154,15 @@ fn zod_issues(input: &RenderInput<'_>, issue: &Issue) -> Vec<Value> {
         IssueKind::Other { keyword, .. } if keyword == "propertyNames" => {
             return key_issues(schema, issue, &segments);
         }
+        IssueKind::Other { keyword, .. }
+            if keyword == "not" && schema.is_some_and(|schema| schema["not"] == json!({})) =>
+        {
+            wrong_type(&["never".to_owned()], schema, received, path)
+        }
         // zod supports neither unique items nor the other keywords of JSON Schema; an author would write a refinement.
         IssueKind::NotUnique | IssueKind::Other { .. } => custom_issue(path),
     };
     vec![one]
-}
-
-/// `z.record()`, whose schema describes the names.
-fn is_record(schema: Option<&Value>) -> bool {
-    let has = |keyword| schema.is_some_and(|schema| schema.get(keyword).is_some());
-    has("propertyNames") && has("additionalProperties") && !has("properties")
 }
 
 /// `z.string().length(3)`: both limits are equal.
@@ -146,6 +186,52 @@ fn make_exact(issue: &mut Value) {
     }
 }
 
+fn is_integer(schema: Option<&Value>) -> bool {
+    schema.is_some_and(|schema| schema.get("type").is_some_and(|name| name == "integer"))
+}
+
+/// The greatest integer to which all integers are exact in JavaScript.
+const MAX_SAFE_INTEGER: i64 = 9_007_199_254_740_991;
+
+/// Creates the issues of an integer out of bounds: zod checks first that it is exact.
+fn integer_bounds(sent: Option<&Value>, relation: Bound, limit: &Value, path: &Value) -> Vec<Value> {
+    let sent = sent.and_then(Value::as_f64).unwrap_or_default();
+    let mut issues = Vec::new();
+    if sent.abs() > MAX_SAFE_INTEGER as f64 {
+        let (code, size, key, sign, safe) = match sent > 0.0 {
+            true => ("too_big", "big", "maximum", "<=", MAX_SAFE_INTEGER),
+            false => ("too_small", "small", "minimum", ">=", -MAX_SAFE_INTEGER),
+        };
+        issues.push(json!({
+            "code": code,
+            key: safe,
+            "note": "Integers must be within the safe integer range.",
+            "origin": "int",
+            "inclusive": true,
+            "path": path,
+            "message": format!("Too {size}: expected int to be {sign}{safe}"),
+        }));
+    }
+    if limit.as_i64().is_none_or(|limit| limit.abs() != MAX_SAFE_INTEGER) {
+        issues.push(out_of_bounds(Quantity::Number, relation, limit, path.clone()));
+    }
+    issues
+}
+
+/// Creates the issues of the items that a tuple lacks; `None` unless it has a schema for further items, for zod says of others
+/// only that they are too short.
+fn missing_items(schema: Option<&Value>, issue: &Issue, segments: &[PathSegment<'_>]) -> Option<Vec<Value>> {
+    let schema = schema.filter(|schema| schema.get("items").is_some_and(Value::is_object))?;
+    let count = issue.sent.as_ref()?.as_array()?.len();
+    let missing = schema.get("prefixItems")?.as_array()?.iter().enumerate().skip(count);
+    let one = |(index, item): (usize, &Value)| {
+        let path = segments.iter().map(|segment| segment.to_json()).chain([json!(index)]).collect();
+        let types: Vec<String> = item.get("type").and_then(Value::as_str).map(str::to_owned).into_iter().collect();
+        wrong_type(&types, Some(item), "undefined", path)
+    };
+    Some(missing.map(one).collect())
+}
+
 /// Creates the issue of a tuple with too few or too many items, whose members have an order of their own.
 fn tuple_size(relation: Bound, limit: &Value, path: Value) -> Value {
     let issue = out_of_bounds(Quantity::Items, relation, limit, path);
@@ -159,6 +245,10 @@ fn tuple_size(relation: Bound, limit: &Value, path: Value) -> Value {
 }
 
 fn invalid_union(input: &RenderInput<'_>, issue: &Issue, segments: &[PathSegment<'_>], path: Value) -> Value {
+    if issue.union.is_none() && matches!(&issue.kind, IssueKind::Other { keyword, .. } if keyword == "oneOf") {
+        let message = "Invalid input: more than one option matched";
+        return json!({ "code": "invalid_union", "errors": [], "inclusive": false, "path": path, "message": message });
+    }
     let errors = issue.union.as_ref().map(|union| branch_errors(input, union, segments.len())).unwrap_or_default();
     json!({ "code": "invalid_union", "errors": errors, "path": path, "message": "Invalid input" })
 }
@@ -176,35 +266,6 @@ fn branch_errors(input: &RenderInput<'_>, union: &FailedUnion, depth: usize) -> 
         issues.map(relative).collect()
     };
     union.branches.iter().map(of_branch).collect()
-}
-
-/// Creates the issues of names that a record does not allow.
-fn key_issues(schema: Option<&Value>, issue: &Issue, segments: &[PathSegment<'_>]) -> Vec<Value> {
-    let path: Vec<Value> = segments.iter().map(|segment| segment.to_json()).collect();
-    let names = schema.and_then(|schema| schema.get("propertyNames"));
-    let sent = issue.sent.as_ref().and_then(Value::as_object).into_iter().flat_map(Map::keys);
-    match names.map(|names| (names.get("enum"), names.get("pattern").and_then(Value::as_str))) {
-        Some((Some(Value::Array(options)), _)) => {
-            let keys = sent.filter(|name| !options.iter().any(|option| option == name.as_str()));
-            vec![unrecognized_keys(&keys.cloned().collect::<Vec<_>>(), Value::Array(path))]
-        }
-        Some((_, Some(pattern))) => {
-            let keys = sent.filter(|name| matches_pattern(pattern, name) == Some(false));
-            let one = |name: &String| {
-                let path: Vec<Value> = path.iter().cloned().chain([json!(name)]).collect();
-                let issues = [bad_pattern(pattern, json!([]))];
-                json!({
-                    "code": "invalid_key",
-                    "origin": "record",
-                    "issues": issues,
-                    "path": path,
-                    "message": "Invalid key in record",
-                })
-            };
-            keys.map(one).collect()
-        }
-        _ => vec![custom_issue(Value::Array(path))],
-    }
 }
 
 fn unrecognized_keys(keys: &[String], path: Value) -> Value {
@@ -266,7 +327,14 @@ fn lengths_of_another_type(schema: Option<&Value>, issue: &Issue, path: &Value) 
     let [least, most] = keywords.map(limit);
     let least = least.filter(|limit| length < within(limit)).map(|limit| (Bound::AtLeast, limit));
     let most = most.filter(|limit| length > within(limit)).map(|limit| (Bound::AtMost, limit));
-    let bound = |(relation, limit)| out_of_bounds(measure, relation, limit, path.clone());
+    let is_exact = limit(keywords[0]).is_some() && limit(keywords[0]) == limit(keywords[1]);
+    let bound = |(relation, limit)| {
+        let mut issue = out_of_bounds(measure, relation, limit, path.clone());
+        if is_exact {
+            make_exact(&mut issue);
+        }
+        issue
+    };
     least.into_iter().chain(most).map(bound).collect()
 }
 
@@ -313,140 +381,6 @@ fn out_of_bounds(measure: Quantity, relation: Bound, limit: &Value, path: Value)
     })
 }
 
-/// `pattern` is that of the schema, if it has one.
-fn bad_format(format: &str, pattern: Option<&str>, path: Value) -> Value {
-    let (name, usual, noun) = match format {
-        "email" => ("email", Some(EMAIL.to_owned()), "email address"),
-        "uuid" => ("uuid", Some(UUID.to_owned()), "UUID"),
-        "uri" => ("url", None, "URL"),
-        "date" => ("date", Some(format!("/^{DATE}$/")), "ISO date"),
-        "time" => ("time", Some(TIME.to_owned()), "ISO time"),
-        "date-time" => ("datetime", Some(format!("/^{DATE}T{TIME_AND_ZONE}$/")), "ISO datetime"),
-        "duration" => ("duration", Some(DURATION.to_owned()), "ISO duration"),
-        "ipv4" => ("ipv4", Some(IPV4.to_owned()), "IPv4 address"),
-        "ipv6" => ("ipv6", None, "IPv6 address"),
-        other => (other, None, other),
-    };
-    let pattern = pattern.filter(|_| usual.is_some()).map(regex_literal).or(usual);
-    invalid_format(name, pattern.as_deref(), path, format!("Invalid {noun}"))
-}
-
-/// Creates the issue of a pattern. zod has names for its own ones.
-fn bad_pattern(pattern: &str, path: Value) -> Value {
-    if let Some((name, noun, shows_pattern, _)) = NAMED_PATTERNS.iter().find(|(.., known)| *known == pattern) {
-        let literal = regex_literal(pattern) + if *name == "emoji" { "u" } else { "" };
-        return invalid_format(
-            name,
-            Some(literal.as_str()).filter(|_| *shows_pattern),
-            path,
-            format!("Invalid {noun}"),
-        );
-    }
-    let affix = |name: &str, member: &str, verb: &str, text: &str| {
-        let message = format!("Invalid string: must {verb} with \"{text}\"");
-        let mut issue = Map::new();
-        for (key, value) in [("origin", "string"), ("code", "invalid_format"), ("format", name), (member, text)] {
-            issue.insert(key.to_owned(), json!(value));
-        }
-        issue.insert("path".to_owned(), path.clone());
-        issue.insert("message".to_owned(), json!(message));
-        Value::Object(issue)
-    };
-    let is_plain = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || " _-:/".contains(c));
-    if let Some(prefix) =
-        pattern.strip_prefix('^').and_then(|rest| rest.strip_suffix(".*")).filter(|text| is_plain(text))
-    {
-        return affix("starts_with", "prefix", "start", prefix);
-    }
-    if let Some(suffix) =
-        pattern.strip_prefix(".*").and_then(|rest| rest.strip_suffix('$')).filter(|text| is_plain(text))
-    {
-        return affix("ends_with", "suffix", "end", suffix);
-    }
-    let pattern = regex_literal(pattern);
-    let message = format!("Invalid string: must match pattern {pattern}");
-    invalid_format("regex", Some(&pattern), path, message)
-}
-
-/// The patterns to which zod gives names: the name, the noun of the message, whether the issue has the pattern, and the
-/// pattern in schemas.
-const NAMED_PATTERNS: [(&str, &str, bool, &str); 10] = [
-    ("time", "ISO time", true, r"^(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d+)?)?$"),
-    (
-        "base64",
-        "base64-encoded string",
-        false,
-        r"^$|^(?:[0-9a-zA-Z+/]{4})*(?:(?:[0-9a-zA-Z+/]{2}==)|(?:[0-9a-zA-Z+/]{3}=))?$",
-    ),
-    ("cuid2", "cuid2", true, r"^[0-9a-z]+$"),
-    ("ulid", "ULID", true, r"^[0-7][0-9A-HJKMNP-TV-Za-hjkmnp-tv-z]{25}$"),
-    ("nanoid", "nanoid", true, r"^[a-zA-Z0-9_-]{21}$"),
-    ("e164", "E.164 number", true, r"^\+[1-9]\d{6,14}$"),
-    (
-        "emoji",
-        "emoji",
-        true,
-        r"^(?=[\s\S]*[\p{Extended_Pictographic}\p{Regional_Indicator}\u20E3])[\p{Extended_Pictographic}\p{Emoji_Component}]+$",
-    ),
-    (
-        "cidrv4",
-        "IPv4 range",
-        true,
-        r"^((25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9][0-9]|[0-9])\.){3}(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9][0-9]|[0-9])\/([0-9]|[1-2][0-9]|3[0-2])$",
-    ),
-    ("lowercase", "lowercase", true, r"^[^A-Z]*$"),
-    ("uppercase", "uppercase", true, r"^[^a-z]*$"),
-];
-
-fn invalid_format(format: &str, pattern: Option<&str>, path: Value, message: String) -> Value {
-    match pattern {
-        Some(pattern) => json!({
-            "origin": "string",
-            "code": "invalid_format",
-            "format": format,
-            "pattern": pattern,
-            "path": path,
-            "message": message,
-        }),
-        None => json!({ "code": "invalid_format", "format": format, "path": path, "message": message }),
-    }
-}
-
-/// Formats a pattern as JavaScript shows a regular expression.
-fn regex_literal(pattern: &str) -> String {
-    if pattern.is_empty() {
-        return "/(?:)/".to_owned();
-    }
-    let mut out = String::with_capacity(pattern.len() + 2);
-    out.push('/');
-    let mut in_class = false;
-    let mut escaped = false;
-    for c in pattern.chars() {
-        match c {
-            '\n' | '\r' | '\u{2028}' | '\u{2029}' => {
-                let name = match c {
-                    '\n' => "n",
-                    '\r' => "r",
-                    '\u{2028}' => "u2028",
-                    _ => "u2029",
-                };
-                out.push_str(if escaped { "" } else { "\\" });
-                out.push_str(name);
-            }
-            '/' if !escaped && !in_class => out.push_str("\\/"),
-            other => out.push(other),
-        }
-        match c {
-            '[' if !escaped => in_class = true,
-            ']' if !escaped => in_class = false,
-            _ => {}
-        }
-        escaped = c == '\\' && !escaped;
-    }
-    out.push('/');
-    out
-}
-
 /// Converts a value as `JSON.stringify` shows it: integers have no fraction.
 fn js_value(value: &Value) -> Value {
     // Integers beyond 2^53 are not exact in JavaScript either.
@@ -463,22 +397,3 @@ fn js_text(value: &Value) -> String {
         _ => value.to_string(),
     }
 }
-
-// The regular expressions with which zod checks formats; its messages contain them.
-const EMAIL: &str =
-    r"/^(?:[A-Za-z0-9_'+\-]+\.)*[A-Za-z0-9_'+\-]*[A-Za-z0-9_+-]@(?:[A-Za-z0-9][A-Za-z0-9\-]*\.)+[A-Za-z]{2,}$/";
-const UUID: &str = "/^([0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[1-8][0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}\
-    |00000000-0000-0000-0000-000000000000|ffffffff-ffff-ffff-ffff-ffffffffffff)$/";
-const DATE: &str = concat!(
-    r"(?:(?:\d\d[2468][048]|\d\d[13579][26]|\d\d0[48]|[02468][048]00|[13579][26]00)-02-29",
-    r"|\d{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\d|30)",
-    r"|(?:02)-(?:0[1-9]|1\d|2[0-8])))",
-);
-const TIME: &str = r"/^(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d+)?)?$/";
-const TIME_AND_ZONE: &str = r"(?:(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:Z|([+-](?:[01]\d|2[0-3]):[0-5]\d)))";
-const DURATION: &str =
-    r"/^P(?:(\d+W)|(?!.*W)(?=\d|T\d)(\d+Y)?(\d+M)?(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+([.,]\d+)?S)?)?)$/";
-const IPV4: &str = concat!(
-    r"/^(?:(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9][0-9]|[0-9])\.){3}",
-    r"(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9][0-9]|[0-9])$/",
-);

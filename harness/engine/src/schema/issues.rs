@@ -33,8 +33,8 @@ const UNION_VISITS: usize = 10;
 /// The deepest nesting of expanded references.
 const MAX_DEPTH: usize = 128;
 
-/// Returns the issues, at every depth in the order of the schema's properties: issues inside a value before those of
-/// the value itself, and undeclared fields last. If checking stopped, the last issue says so.
+/// Returns the issues, at every depth in the order of the schema's properties and then of the sent ones: issues inside a
+/// value before those of the value itself, and undeclared fields last. If checking stopped, the last issue says so.
 pub(super) fn collect_issues<'a>(
     schema: &Value,
     references: Option<&References>,
@@ -149,6 +149,9 @@ impl Collector<'_> {
             self.add_all(branch.clone(), errors);
             let mut issues = std::mem::replace(&mut self.issues, around);
             tidy(&mut issues);
+            if issues.len() > 1 {
+                issues.sort_by_cached_key(|issue| rank(self.schema, issue, self.arguments));
+            }
             if intended.as_ref() == Ok(&at) {
                 main.clone_from(&issues);
             }
@@ -405,15 +408,19 @@ fn property_rank(schema: &Value, name: &str) -> usize {
 fn rank(root: &Value, issue: &Issue, arguments: &Value) -> Vec<usize> {
     let trail = Trail::new(root, &issue.keyword_locations);
     let mut schema = Some(resolve_refs(root, root));
+    let mut value = Some(arguments);
     let mut rank: Vec<usize> = Vec::new();
     for (depth, segment) in issue.segments(arguments).into_iter().enumerate() {
         rank.push(match segment {
             PathSegment::Index(index) => index,
             PathSegment::Name(name) => {
                 let names = schema.map(|schema| property_names(root, schema, &trail, depth)).unwrap_or_default();
-                names.iter().position(|known| *known == name).unwrap_or(usize::MAX - 2)
+                let sent = || value.and_then(Value::as_object)?.keys().position(|sent| sent == name);
+                let of_others = || usize::MAX / 2 + sent().unwrap_or_default();
+                names.iter().position(|known| *known == name).unwrap_or_else(of_others)
             }
         });
+        value = value.and_then(|value| segment.resolve(value));
         let inner = schema.and_then(|schema| subschema(root, schema, &segment.into_name(), &trail, depth));
         schema = inner.map(|inner| resolve_refs(root, inner));
     }

@@ -38,8 +38,17 @@ struct Check {
     depth: usize,
     /// True if the nesting was too deep.
     is_incomplete: bool,
-    /// By reference and value, as addresses, which are stable while the check lasts; `None` while being computed.
-    results: HashMap<(usize, usize), Option<bool>>,
+    /// By the address of the reference, and by value; `None` while being computed.
+    results: HashMap<(usize, Checked), Option<bool>>,
+}
+
+/// A value that is checked.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Checked {
+    /// The address, which is stable while the check lasts.
+    Value(usize),
+    /// A text itself: the names of properties are texts at one address.
+    Text(String),
 }
 
 /// Runs a check whose results are remembered until it ends.
@@ -126,7 +135,11 @@ struct Reference {
 
 impl Reference {
     fn check(&self, value: &Value) -> bool {
-        let key = (std::ptr::from_ref(self).addr(), std::ptr::from_ref(value).addr());
+        let checked = match value {
+            Value::String(text) => Checked::Text(text.clone()),
+            _ => Checked::Value(std::ptr::from_ref(value).addr()),
+        };
+        let key = (std::ptr::from_ref(self).addr(), checked);
         let known = CHECK.with_borrow_mut(|check| {
             if let Some(known) = check.results.get(&key) {
                 // A schema that consists of a reference to itself allows any value.
@@ -137,7 +150,7 @@ impl Reference {
                 return Some(false);
             }
             check.depth += 1;
-            check.results.insert(key, None);
+            check.results.insert(key.clone(), None);
             None
         });
         known.unwrap_or_else(|| {

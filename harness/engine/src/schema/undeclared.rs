@@ -11,6 +11,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use healbench_core::Undeclared;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
@@ -277,6 +278,15 @@ impl UndeclaredFields<'_> {
     pub(super) fn into_issue(self) -> Issue {
         let path = self.path.into_iter().fold(String::new(), |path, segment| join_path(&path, &segment.into_name()));
         Issue::new(path, None, IssueKind::Undeclared { fields: self.names })
+    }
+
+    /// Returns true if the fields fail the call.
+    pub(crate) fn fail(&self, policy: Undeclared) -> bool {
+        match policy {
+            Undeclared::Reject => true,
+            Undeclared::RejectArguments => self.path.is_empty(),
+            Undeclared::Strip | Undeclared::Pass => false,
+        }
     }
 
     /// Returns the number of fields in all of the objects.

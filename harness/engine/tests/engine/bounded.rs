@@ -122,8 +122,8 @@ fn own_formats_say_that_checking_stopped_and_those_of_servers_just_end() {
     for entry in ErrorFormat::named() {
         let arguments = json!({"action": "a", "list": vec!["x"; 300]});
         let text = text(&tools, entry.format.clone(), "t", arguments);
-        let is_own = !matches!(entry.format, ErrorFormat::ZodJson | ErrorFormat::Pydantic | ErrorFormat::Serde);
-        assert_eq!(text.contains("checking stopped"), is_own, "{}: {text}", entry.name);
+        let is_said = !entry.is_of_servers && entry.format != ErrorFormat::ToolFailure;
+        assert_eq!(text.contains("checking stopped"), is_said, "{}: {text}", entry.name);
     }
 }
 
@@ -170,7 +170,15 @@ fn the_error_for_a_large_value_is_small() {
         let text = text(&tools, entry.format.clone(), "t", sent.clone());
         assert!(text.len() < 40_000, "{}: {} bytes", entry.name, text.len());
         // zod never shows what was sent, and pydantic has a way of its own to cut it.
-        let is_cut_here = !matches!(entry.format, ErrorFormat::ZodJson | ErrorFormat::Pydantic);
+        let is_cut_here = !matches!(
+            entry.format,
+            ErrorFormat::ZodLines
+                | ErrorFormat::ZodInline
+                | ErrorFormat::ZodJson
+                | ErrorFormat::ToolFailure
+                | ErrorFormat::Pydantic
+                | ErrorFormat::FastMcp
+        );
         assert_eq!(text.contains("… (1048576 characters)"), is_cut_here, "{}: {text}", entry.name);
     }
     // Up to 2,000 characters, a value is shown as it was sent.

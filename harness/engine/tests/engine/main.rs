@@ -23,6 +23,7 @@ mod schema_pairs;
 mod serde_text;
 mod servers;
 mod severities;
+mod today;
 mod undeclared;
 mod world;
 mod world_model;

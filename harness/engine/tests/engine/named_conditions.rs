@@ -7,7 +7,8 @@ use healbench_engine::definition::{FaultDef, FaultKind, ToolFailure};
 use super::*;
 
 const CORPUS: &str = include_str!("../fixtures/servers/defaults.json");
-const TYPESCRIPT: &str = include_str!("../fixtures/servers/typescript-defaults.json");
+const TYPESCRIPT: &str = include_str!("../fixtures/servers/typescript-lines-defaults.json");
+const TYPESCRIPT_1_29: &str = include_str!("../fixtures/servers/typescript-defaults.json");
 const PYTHON: &str = include_str!("../fixtures/servers/python-defaults.json");
 
 fn parsed(text: &str) -> Value {
@@ -65,6 +66,7 @@ fn check(name: &str, recorded: &str, texts_in_message: &str) {
 fn the_condition_of_the_typescript_sdk_is_what_such_a_server_sends() {
     check("sdk-typescript", TYPESCRIPT, "");
     check("sdk-typescript+recovery", TYPESCRIPT, " Create a new invoice instead.");
+    check("sdk-typescript-1.29", TYPESCRIPT_1_29, "");
 }
 
 #[test]
@@ -127,6 +129,10 @@ fn recoveries_that_the_engine_makes_belong_to_fusion() {
         assert_eq!(shown("sdk-typescript"), message);
         assert_eq!(shown("sdk-typescript+recovery"), message);
         assert_eq!(shown("sdk-python"), format!("Error executing tool billing: {message}"));
+        for name in ["sdk-typescript-2", "fastmcp", "sdk-python-lowlevel"] {
+            assert_eq!(shown(name), message);
+        }
+        assert!(shown("tool-failure").contains(generated));
         assert!(shown("fusion").contains(&format!("<recovery>{generated}")));
         assert!(shown("bare").starts_with("Error: ") && !shown("bare").contains(generated));
     }

@@ -71,7 +71,27 @@ fn check(format: &ErrorFormat, answer: &GuardedReply, texts: &Texts) {
             }
         }
         ErrorFormat::ZodJson => check_zod(&text, answer, texts),
-        ErrorFormat::Pydantic => check_pydantic(&text, answer, texts),
+        ErrorFormat::ZodLines | ErrorFormat::ZodInline => check_zod_messages(&text, failure),
+        ErrorFormat::ToolFailure => {
+            // The changes of the contract follow.
+            let mut objects = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+            let classified = objects.find(|object| object["class"].is_string()).expect("a classification");
+            assert!(classified["code"].is_string(), "{text}");
+            check_zod_messages(&text, failure);
+        }
+        ErrorFormat::Pydantic => {
+            let head = |tool: &str| (format!("Error executing tool {tool}: "), format!("{tool}Arguments"));
+            check_pydantic(&text, answer, texts, |text, tool| text == format!("Unknown tool: {tool}"), head);
+        }
+        ErrorFormat::FastMcp => {
+            let head = |tool: &str| (String::new(), format!("call[{tool}]"));
+            check_pydantic(&text, answer, texts, |text, _| !text.contains(is_control), head);
+        }
+        ErrorFormat::JsonSchema => match failure {
+            Failure::Tool(failure) | Failure::Fault(failure) => assert_eq!(text, failure.message),
+            Failure::Routing(Routing::UnknownTool { tool, .. }) => assert_eq!(text, format!("Unknown tool: {tool}")),
+            _ => assert!(!text.contains(is_control), "a control character in {text:?}"),
+        },
         ErrorFormat::LlmFriendly => check_markdown(&text),
         ErrorFormat::FusionText | ErrorFormat::Serde | ErrorFormat::Bare => {
             let ours = text.split("<contract_awareness>").next().unwrap_or_default();
@@ -115,25 +135,43 @@ fn check_zod(text: &str, answer: &GuardedReply, texts: &Texts) {
     }
 }
 
+/// Checks that the text begins as that of a server on a TypeScript SDK does. Names are written as they are.
+fn check_zod_messages(text: &str, failure: &Failure) {
+    let beginning = match failure {
+        Failure::Tool(failure) | Failure::Fault(failure) => failure.message.clone(),
+        Failure::Routing(Routing::UnknownTool { tool, .. }) => format!("Tool {tool} not found"),
+        Failure::Routing(_) => "Input validation error: Invalid arguments for tool ".to_owned(),
+        Failure::Validation { tool, .. } => format!("Input validation error: Invalid arguments for tool {tool}: "),
+    };
+    assert!(text.strip_prefix("MCP error -32602: ").unwrap_or(text).starts_with(&beginning), "{text}");
+}
+
 /// Checks that every line of an error is of a known kind. pydantic does not escape names, so a name must be compared
 /// exactly; a value that was sent stays on one line.
-fn check_pydantic(text: &str, answer: &GuardedReply, texts: &Texts) {
+fn check_pydantic(
+    text: &str,
+    answer: &GuardedReply,
+    texts: &Texts,
+    says_unknown: impl Fn(&str, &str) -> bool,
+    head: impl Fn(&str) -> (String, String),
+) {
     let failure = answer.failure.as_ref().expect("only failures are checked");
     let (tool, locations) = match failure {
         Failure::Tool(failure) | Failure::Fault(failure) => {
-            return assert_eq!(text, format!("Error executing tool failing: {}", failure.message));
+            return assert_eq!(text, format!("{}{}", head("failing").0, failure.message));
         }
         Failure::Routing(Routing::UnknownTool { tool, .. }) => {
-            return assert_eq!(text, format!("Unknown tool: {tool}"));
+            return assert!(text.starts_with("Unknown tool: ") && says_unknown(text, tool), "{text}");
         }
         Failure::Routing(_) => (&texts.name, vec!["action".to_owned()]),
         Failure::Validation { tool, issues, .. } => (tool, issues.iter().flat_map(locations).collect()),
     };
     let count_and_errors = || {
-        let rest = text.strip_prefix(&format!("Error executing tool {tool}: "))?;
+        let (head, title) = head(tool);
+        let rest = text.strip_prefix(&head)?;
         let (count, rest) = rest.split_once(" validation error")?;
         let s = if count == "1" { "" } else { "s" };
-        Some((count.parse::<usize>().ok()?, rest.strip_prefix(&format!("{s} for {tool}Arguments"))?))
+        Some((count.parse::<usize>().ok()?, rest.strip_prefix(&format!("{s} for {title}"))?))
     };
     let (count, errors) = count_and_errors().expect("a count of errors");
     // A model is named after its tool.
@@ -182,7 +220,13 @@ fn strip_location<'t>(text: &'t str, location: &str) -> Option<&'t str> {
 
 /// Returns the rest after the error of one value: a message, the value sent and possibly a link, each on one line.
 fn after_error<'t>(text: &'t str, model: &str) -> Option<&'t str> {
-    const BEGINNINGS: [&str; 3] = ["Field required ", "Extra inputs are not permitted ", "Input should be "];
+    const BEGINNINGS: [&str; 5] = [
+        "Field required ",
+        "Missing required argument ",
+        "Extra inputs are not permitted ",
+        "Unexpected keyword argument ",
+        "Input should be ",
+    ];
     let message = text.strip_prefix("\n  ")?;
     let known = || BEGINNINGS.into_iter().find_map(|beginning| message.strip_prefix(beginning));
     let rest_of_message = message.strip_prefix(model).or_else(known)?;

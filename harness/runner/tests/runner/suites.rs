@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use healbench_core::{CONDITIONS, Condition, ErrorClass};
+use healbench_core::{CONDITIONS, Condition, ErrorClass, FORMATS};
 use healbench_reader::{Profile, ScriptedAgent, shipped_profile, shipped_profiles};
 use healbench_scenarios::built_in_suites;
 
@@ -141,9 +141,7 @@ fn perfect_recovers_wherever_the_text_allows_it() {
     let mut failed = BTreeMap::new();
     let unrecoverable: BTreeSet<(&str, ErrorFormat)> = UNRECOVERABLE
         .iter()
-        .flat_map(|(id, _)| {
-            [ErrorFormat::ZodJson, ErrorFormat::Pydantic, ErrorFormat::Serde].map(|format| (*id, format))
-        })
+        .flat_map(|(id, _)| FORMATS.iter().filter(|entry| entry.is_of_servers).map(|entry| (*id, entry.format.clone())))
         .collect();
     for row in &records.episodes {
         let cell = plan.cell(row.episode).unwrap();
@@ -154,7 +152,7 @@ fn perfect_recovers_wherever_the_text_allows_it() {
         }
     }
     let is_silent = |(id, format): &(&str, ErrorFormat)| {
-        let is_of_servers = [ErrorFormat::ZodJson, ErrorFormat::Pydantic, ErrorFormat::Serde].contains(format);
+        let is_of_servers = FORMATS.iter().any(|entry| entry.is_of_servers && entry.format == *format);
         is_of_servers && SUITES_OF_SILENCE.iter().any(|suite| id.starts_with(suite))
     };
     let unlisted: Vec<String> = failed

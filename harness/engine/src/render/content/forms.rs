@@ -13,6 +13,8 @@ use crate::render::escape::{single_line, xml_attribute, xml_text};
 use crate::render::friendly::json as layout;
 use crate::render::problem_json::{reason_phrase, status_of, uri_fragment};
 use crate::render::pydantic::{truncated_repr, type_name};
+use crate::render::zod_json::array;
+use crate::render::zod_lines::{inline, lines};
 use crate::render::{RenderInput, bare_line};
 
 /// Renders a statement in a built-in format.
@@ -22,9 +24,15 @@ pub(super) fn render(format: &ErrorFormat, statement: &Statement<'_>, input: &Re
         ErrorFormat::FusionText => fusion_text(statement, input),
         ErrorFormat::LlmFriendly => llm_friendly(statement),
         ErrorFormat::LlmFriendlyJson => llm_friendly_json(statement),
-        ErrorFormat::ZodJson => zod_json(statement, input),
+        ErrorFormat::ZodLines | ErrorFormat::ToolFailure => {
+            zod(statement, input, |tool, issues| lines(tool, &on_one_line(issues)))
+        }
+        ErrorFormat::ZodInline => zod(statement, input, |tool, issues| inline(tool, &on_one_line(issues))),
+        ErrorFormat::ZodJson => zod(statement, input, array),
         ErrorFormat::Pydantic => pydantic(statement, input),
-        ErrorFormat::Serde => serde(statement),
+        ErrorFormat::FastMcp => fastmcp(statement, input),
+        ErrorFormat::JsonSchema => one_line(statement, "Input validation error: "),
+        ErrorFormat::Serde => one_line(statement, "failed to deserialize parameters: "),
         ErrorFormat::ProblemJson => problem_json(statement, input),
         // Without `healing` there is no content to choose; templates have a renderer of their own.
         ErrorFormat::Bare | ErrorFormat::Template(_) => bare_line(input.failure),
@@ -218,7 +226,7 @@ fn problem_json(statement: &Statement<'_>, input: &RenderInput<'_>) -> String {
     serde_json::to_string_pretty(&problem.0).unwrap_or_default()
 }
 
-fn zod_json(statement: &Statement<'_>, input: &RenderInput<'_>) -> String {
+fn zod(statement: &Statement<'_>, input: &RenderInput<'_>, write: fn(&str, Vec<Value>) -> String) -> String {
     let tool = input.tool.unwrap_or_default();
     let (Failure::Validation { .. }
     | Failure::Routing(Routing::MissingDiscriminator { .. } | Routing::UnknownAction { .. })) = input.failure
@@ -242,7 +250,18 @@ fn zod_json(statement: &Statement<'_>, input: &RenderInput<'_>) -> String {
         issues.push(issue("invalid_union", &[field], coded_message(statement)));
     }
     issues.extend(statement.further_facts().into_iter().map(|fact| issue("custom", &[], fact.line)));
-    format!("MCP error -32602: Input validation error: Invalid arguments for tool {tool}: {:#}", Value::Array(issues))
+    write(tool, issues)
+}
+
+/// Escapes the line ends of issues that are written as lines.
+fn on_one_line(issues: Vec<Value>) -> Vec<Value> {
+    let escaped = |text: &str| json!(single_line(text));
+    let step = |step: &Value| step.as_str().map_or_else(|| step.clone(), escaped);
+    let one = |issue: Value| {
+        let path: Vec<Value> = issue["path"].as_array().into_iter().flatten().map(step).collect();
+        json!({ "path": path, "message": issue["message"].as_str().map(escaped) })
+    };
+    issues.into_iter().map(one).collect()
 }
 
 /// Returns the code of zod's issue for a rule.
@@ -261,14 +280,21 @@ fn zod_code(rule: &str) -> &'static str {
 }
 
 fn pydantic(statement: &Statement<'_>, input: &RenderInput<'_>) -> String {
-    let tool = input.tool.unwrap_or_default();
+    let head = input.tool.map(|tool| format!("Error executing tool {tool}: ")).unwrap_or_default();
+    head + &error_list(statement, &format!("{}Arguments", input.tool.unwrap_or_default()))
+}
+
+fn fastmcp(statement: &Statement<'_>, input: &RenderInput<'_>) -> String {
+    error_list(statement, &format!("call[{}]", input.tool.unwrap_or_default()))
+}
+
+fn error_list(statement: &Statement<'_>, title: &str) -> String {
     if statement.findings.is_empty() {
-        let prefix = if input.tool.is_some() { format!("Error executing tool {tool}: ") } else { String::new() };
-        return prefix + &with_lines(&coded_message(statement), statement);
+        return with_lines(&coded_message(statement), statement);
     }
     let count = statement.findings.len();
     let s = if count == 1 { "" } else { "s" };
-    let mut out = format!("Error executing tool {tool}: {count} validation error{s} for {tool}Arguments");
+    let mut out = format!("{count} validation error{s} for {title}");
     for finding in &statement.findings {
         if !finding.segments.is_empty() {
             out.push('\n');
@@ -287,7 +313,7 @@ fn pydantic(statement: &Statement<'_>, input: &RenderInput<'_>) -> String {
     with_lines(&out, statement)
 }
 
-fn serde(statement: &Statement<'_>) -> String {
+fn one_line(statement: &Statement<'_>, prefix: &str) -> String {
     let texts = statement
         .findings
         .iter()
@@ -296,7 +322,7 @@ fn serde(statement: &Statement<'_>) -> String {
         true => vec![coded_message(statement).into()],
         false => texts.collect(),
     };
-    let prefix = if statement.findings.is_empty() { "" } else { "failed to deserialize parameters: " };
+    let prefix = if statement.findings.is_empty() { "" } else { prefix };
     let lines = head.into_iter().chain(statement.further_facts().into_iter().map(|fact| fact.line.into()));
     single_line(&format!("{prefix}{}", lines.collect::<Vec<_>>().join(" "))).into_owned()
 }

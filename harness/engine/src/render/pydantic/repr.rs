@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::render::decimal::shortest;
 
 /// Returns Python's `repr()` of the value.
-pub(super) fn repr(value: &Value) -> String {
+pub(in crate::render) fn repr(value: &Value) -> String {
     let mut out = String::new();
     write_repr(value, &mut out);
     out
