@@ -250,6 +250,17 @@ impl<'v> Walker<'_, 'v> {
         {
             self.extractor.read_heading(&subject.name, heading.rest);
         }
+        // `Invalid email address at owner`: the line is about the field at its end.
+        let subject = match text.rsplit_once(" at ") {
+            Some((about, place)) if !subject.as_ref().is_some_and(|subject| subject.known) => {
+                let name = self.vocabulary().field_path(place.trim_end_matches('.'));
+                if name.is_some() {
+                    text = about;
+                }
+                name.map(|name| Subject { name, known: true }).or(subject)
+            }
+            _ => subject,
+        };
         // A line in an element is about the element's field unless it names a known one.
         self.scopes.push(Scope { level: Level::Line(indent), label: String::new(), subject });
         self.emit_segment(text, "", false);

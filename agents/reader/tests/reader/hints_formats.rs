@@ -186,3 +186,25 @@ fn problem_json() {
         &["options role admin|user", "missing address.city", "delay 30"],
     );
 }
+
+/// The issues of zod as today's SDKs write them: a line each, or all in one.
+#[test]
+fn messages_with_their_places() {
+    let expected = [
+        "type age number",
+        "missing age",
+        "format email Named(\"email\")",
+        "options role admin|user",
+        "type lines.0.qty number",
+        "bound lines.0.qty AtLeast 1",
+        "unrecognised colour",
+    ];
+    let lines = "MCP error -32602: Input validation error: Invalid arguments for tool users: Invalid input: expected number, \
+                 received undefined at age\nInvalid email address at email\nInvalid option: expected one of \"admin\"|\"user\" at \
+                 role\nToo small: expected number to be >=1 at lines[0].qty\nUnrecognized key: \"colour\"";
+    assert_hints(lines, &expected);
+    let inline = "Input validation error: Invalid arguments for tool users: age: Invalid input: expected number, received \
+                  undefined, email: Invalid email address, role: Invalid option: expected one of \"admin\"|\"user\", lines.0.qty: \
+                  Too small: expected number to be >=1, Unrecognized key: \"colour\"";
+    assert_hints(inline, &expected);
+}
