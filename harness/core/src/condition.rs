@@ -188,7 +188,7 @@ pub const CLIENTS: [NamedEntry<Client>; 4] = [
     entry(Client::Raw, "raw", "The agent sees responses as they were sent."),
     entry(Client::Codex, "codex-0.169.0", "As Codex shows them: structured content alone, a line before each, 12,000 bytes."),
     entry(Client::OpenCode, "opencode-1.18.33", "As opencode shows them: the texts, without the data of protocol errors."),
-    entry(Client::QwenCode, "qwen-code-0.15.10", "As qwen-code shows them: errors in JSON, and wrong arguments in its own words."),
+    entry(Client::QwenCode, "qwen-code-0.15.10", "As qwen-code showed them in that old version: errors in JSON, and wrong arguments in its own words."),
 ];
 
 impl Client {

@@ -1,6 +1,7 @@
 use std::time::Instant;
 
 use healbench_core::{Deadline, EnvironmentError, Session, ToolCall, ToolSpec};
+use healbench_engine::definition::{Clock, FaultDef, FaultKind};
 use healbench_engine::{Faults, GuardedReply};
 use healbench_scenarios::EpisodeState;
 
@@ -54,6 +55,25 @@ impl GuardedSession<'_> {
             self.succeeded.push(call.clone());
         }
         Ok(reply)
+    }
+
+    /// Answers a call that comes while the tool has as many as it allows. It does not reach the tool.
+    ///
+    /// # Errors
+    /// Those of [`call`](GuardedSession::call), if the arguments are not valid.
+    pub fn refuse_as_busy(&mut self, call: &ToolCall) -> Result<GuardedReply, EnvironmentError> {
+        let busy = FaultDef {
+            kind: FaultKind::Busy,
+            tool: call.tool.clone(),
+            action: None,
+            from_call: 1,
+            calls: 1,
+            retry_after: None,
+        };
+        let mut faults = Faults::new([busy].into(), Clock::None);
+        let deadline = self.deadline();
+        let engine = &self.context.engines[self.condition];
+        engine.answer(self.session.as_mut(), &mut faults, call, deadline)
     }
 
     /// Returns descriptions of the expectations that do not hold now.

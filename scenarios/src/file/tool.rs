@@ -23,7 +23,8 @@ pub(crate) struct ToolFile {
     /// The state-sync policies (cache invalidations on the client), in the order in which they apply. Part of the contract only.
     #[serde(default)]
     pub state_sync: Vec<String>,
-    /// The maximum number of concurrent calls; no limit if left out. Part of the contract only.
+    /// The maximum number of concurrent calls; no limit if left out. `healbench serve` refuses more with SERVER_BUSY; in runs it is
+    /// part of the contract only.
     #[schemars(range(min = 1))]
     pub concurrency: Option<u32>,
     /// The resources that the tool's code may access. Part of the contract only.

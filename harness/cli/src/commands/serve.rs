@@ -2,6 +2,7 @@
 
 mod cases;
 mod http;
+mod limits;
 
 use std::io::{self, BufReader, Write};
 use std::path::Path;
@@ -18,6 +19,7 @@ use healbench_scenarios::Scenario;
 use healbench_text::{plain_text, pluralize};
 
 use self::cases::Case;
+use self::limits::{Limits, Place};
 use super::call::load_single_scenario;
 use crate::args::ServeArgs;
 use crate::conditions::{NamedFiles, conditions_of, with_values};
@@ -58,7 +60,7 @@ fn serve_case(file: &Path, name: &str) -> Result<ExitStatus, CliError> {
     let case = Case::read(file, name)?;
     let server = ToolServer::new(SERVER_NAME, vec![case.tool.clone()]);
     let supervisor = supervise()?;
-    answer_messages(read_lines(), &server, &supervisor, &mut |call| Ok(case.answer(call)))?;
+    answer_messages(read_lines(Limits::default()), &server, &supervisor, &mut |call, _| Ok(case.answer(call)))?;
     Ok(status_of(&supervisor, ExitStatus::Success))
 }
 
@@ -72,17 +74,22 @@ fn serve_scenario(path: &Path, args: &ServeArgs, terminal: &Terminal) -> Result<
     let mut session = context.open(0).map_err(no_reply)?;
     print_task(&scenario, &context, args.trial, terminal);
     let server = ToolServer::new(SERVER_NAME, tool_definitions(context.tools()));
+    let limits = Limits::new(&scenario.tools);
     let messages = match args.http {
         Some(port) => {
-            let (address, messages) = http::listen(port)?;
+            let (address, messages) = http::listen(port, limits)?;
             terminal.result(&format!("{address}\n"))?;
             terminal.note("only this machine can call it; Ctrl-C ends it");
             messages
         }
-        None => read_lines(),
+        None => read_lines(limits),
     };
-    let calls = answer_messages(messages, &server, &supervisor, &mut |incoming| {
-        let reply = session.call(&incoming.call).map_err(no_reply)?;
+    let calls = answer_messages(messages, &server, &supervisor, &mut |incoming, is_too_many| {
+        let reply = match is_too_many {
+            true => session.refuse_as_busy(&incoming.call),
+            false => session.call(&incoming.call),
+        };
+        let reply = reply.map_err(no_reply)?;
         Ok(incoming.answer(call_outcome(reply.call_result())))
     })?;
     let unmet = session.unmet().map_err(no_reply)?;
@@ -130,19 +137,22 @@ fn print_task(scenario: &Scenario, context: &ScenarioContext<'_>, trial: u32, te
 /// A message of a client, and how to answer it.
 struct Message {
     line: Line,
+    /// That of a call of a limited tool.
+    place: Option<Place>,
     reply: Box<dyn FnOnce(Option<Vec<u8>>) -> io::Result<()> + Send>,
 }
 
-/// Answers messages until there are no more, and returns the number of calls.
+/// Answers messages until there are no more, and returns the number of calls. `answer_call` is told of a call that is one too
+/// many.
 fn answer_messages(
     messages: Receiver<Message>,
     server: &ToolServer,
     supervisor: &Supervisor,
-    answer_call: &mut dyn FnMut(&IncomingCall) -> Result<Vec<u8>, CliError>,
+    answer_call: &mut dyn FnMut(&IncomingCall, bool) -> Result<Vec<u8>, CliError>,
 ) -> Result<u64, CliError> {
     let mut calls = 0;
     while !supervisor.is_stopped() {
-        let Message { line, reply } = match messages.recv_timeout(WATCH) {
+        let Message { line, place, reply } = match messages.recv_timeout(WATCH) {
             Ok(message) => message,
             Err(RecvTimeoutError::Timeout) => continue,
             Err(RecvTimeoutError::Disconnected) => break,
@@ -155,11 +165,12 @@ fn answer_messages(
             Incoming::Answer(line) => Some(line),
             Incoming::Call(incoming) => {
                 calls += 1;
-                Some(answer_call(&incoming)?)
+                Some(answer_call(&incoming, place.as_ref().is_some_and(|place| place.is_too_many))?)
             }
             // Calls are answered one after the other, so it was answered already.
             Incoming::Cancelled(_) | Incoming::Nothing => None,
         };
+        drop(place);
         match reply(answer) {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(CliError::stdout(error)),
             // The client has ended.
@@ -171,12 +182,13 @@ fn answer_messages(
 }
 
 /// Reads the lines of standard input in a thread of its own, which ends with this process. Answers go to standard output.
-fn read_lines() -> Receiver<Message> {
+fn read_lines(limits: Limits) -> Receiver<Message> {
     let (sender, receiver) = mpsc::sync_channel(WAITING_LINES);
     thread::spawn(move || {
         let mut input = BufReader::new(io::stdin());
         while let Ok(Some(line)) = read_line(&mut input, MAX_LINE) {
-            if sender.send(Message { line, reply: Box::new(write_line) }).is_err() {
+            let place = limits.arrive(&line);
+            if sender.send(Message { line, place, reply: Box::new(write_line) }).is_err() {
                 return;
             }
         }

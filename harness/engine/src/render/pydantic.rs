@@ -117,15 +117,8 @@ fn no_such_action<'a>(input: &RenderInput<'a>, available: &[String]) -> Pydantic
 }
 
 /// Returns one error per value, and none for a value that contains a reported error, like pydantic.
-///
-/// What pydantic would convert is no error, unless nothing else is.
 fn validation_errors<'a>(input: &RenderInput<'a>, issues: &'a [Issue]) -> Vec<PydanticError<'a>> {
-    let errors = |converts: bool| -> Vec<PydanticError<'a>> {
-        let issues = distinct_issues(input, issues).into_iter();
-        issues.flat_map(|issue| issue_errors(input, issue, &[], converts)).collect()
-    };
-    let found = errors(true);
-    if found.is_empty() { errors(false) } else { found }
+    distinct_issues(input, issues).into_iter().flat_map(|issue| issue_errors(input, issue, &[])).collect()
 }
 
 /// Returns the issues that pydantic reports.
@@ -197,12 +190,7 @@ fn precedence(issue: &Issue) -> u8 {
 type Label = (usize, String);
 
 /// Returns the errors under each branch of a union.
-fn union_errors<'a>(
-    input: &RenderInput<'a>,
-    union: &'a FailedUnion,
-    labels: &[Label],
-    converts: bool,
-) -> Vec<PydanticError<'a>> {
+fn union_errors<'a>(input: &RenderInput<'a>, union: &'a FailedUnion, labels: &[Label]) -> Vec<PydanticError<'a>> {
     let depth = match union.path.as_str() {
         "" => 0,
         path => Issue::new(path.to_owned(), None, IssueKind::NotUnique).segments(input.arguments).len(),
@@ -216,22 +204,16 @@ fn union_errors<'a>(
         let labels: Vec<Label> = labels.iter().cloned().chain([label]).collect();
         distinct_issues(input, &branch.issues)
             .into_iter()
-            .flat_map(|issue| issue_errors(input, issue, &labels, converts))
+            .flat_map(|issue| issue_errors(input, issue, &labels))
             .collect::<Vec<_>>()
     };
     union.branches.iter().flat_map(errors).collect()
 }
 
-/// Returns the errors for one issue: none for a value that pydantic converts, if `converts`.
-fn issue_errors<'a>(
-    input: &RenderInput<'a>,
-    issue: &'a Issue,
-    labels: &[Label],
-    converts: bool,
-) -> Vec<PydanticError<'a>> {
+fn issue_errors<'a>(input: &RenderInput<'a>, issue: &'a Issue, labels: &[Label]) -> Vec<PydanticError<'a>> {
     let mut path = issue.segments(input.arguments);
     if let Some(union) = issue.union.as_deref() {
-        return union_errors(input, union, labels, converts);
+        return union_errors(input, union, labels);
     }
     let at = |path: &[PathSegment<'_>]| path.iter().try_fold(input.arguments, |value, segment| segment.resolve(value));
     let (mut unions, schema) = match input.action {
@@ -274,7 +256,7 @@ fn issue_errors<'a>(
         }
         kind => {
             let sent = issue.sent.as_ref().unwrap_or(&Value::Null);
-            if converts && let Some(kinds) = kinds_after_conversion(kind, schema, sent) {
+            if let Some(kinds) = kinds_after_conversion(kind, schema, sent) {
                 let loc = format_loc(&path, &unions, labels);
                 let error = |kind| PydanticError { loc: loc.clone(), ..constraint_error(&kind, sent) };
                 return kinds.into_iter().map(error).collect();

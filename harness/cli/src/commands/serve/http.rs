@@ -19,6 +19,7 @@ use healbench_mcp::{Line, MAX_LINE};
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
+use super::limits::Limits;
 use super::{Message, WAITING_LINES};
 use crate::commands::view::guard::RequestGuard;
 use crate::error::CliError;
@@ -29,10 +30,11 @@ const PATH: &str = "/mcp";
 struct Server {
     guard: RequestGuard,
     messages: SyncSender<Message>,
+    limits: Limits,
 }
 
 /// Listens on a port of this machine, 0 for any free one. Returns the address and the messages that arrive there.
-pub(super) fn listen(port: u16) -> Result<(String, Receiver<Message>), CliError> {
+pub(super) fn listen(port: u16, limits: Limits) -> Result<(String, Receiver<Message>), CliError> {
     let port_error = |source: io::Error| {
         CliError::new(format_args!("cannot listen on port {port}: {source}"))
             .help("choose another port, or 0 for any free one")
@@ -41,7 +43,7 @@ pub(super) fn listen(port: u16) -> Result<(String, Receiver<Message>), CliError>
     listener.set_nonblocking(true).map_err(port_error)?;
     let port = listener.local_addr().map_err(port_error)?.port();
     let (messages, received) = sync_channel(WAITING_LINES);
-    let server = Arc::new(Server { guard: RequestGuard::new(port), messages });
+    let server = Arc::new(Server { guard: RequestGuard::new(port), messages, limits });
     let router = Router::new().route(PATH, post(answer)).with_state(server);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(CliError::network)?;
     // Ends with this process.
@@ -64,6 +66,7 @@ async fn answer(State(server): State<Arc<Server>>, request: Request) -> Response
     };
     let (reply, answered) = oneshot::channel();
     let message = Message {
+        place: server.limits.arrive(&line),
         line,
         reply: Box::new(move |answer| reply.send(answer).map_err(|_| io::ErrorKind::BrokenPipe.into())),
     };

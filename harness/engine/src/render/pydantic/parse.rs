@@ -103,22 +103,6 @@ pub(super) fn time_error(text: &str) -> &'static str {
     all(text.as_bytes()).err().unwrap_or(TRAILING)
 }
 
-/// Returns true if pydantic accepts the string as a time.
-pub(super) fn is_time(text: &str) -> bool {
-    parse_time(text.as_bytes()).and_then(|rest| parse_zone(text.as_bytes(), rest)).is_ok()
-}
-
-/// Returns true if pydantic accepts the string as a date: one with a time of zero is one.
-pub(super) fn is_date(text: &str) -> bool {
-    let is_zero = |time: &str| time.chars().all(|c| matches!(c, '0' | ':' | '.' | 'Z'));
-    parse_date_time(text.as_bytes()).is_ok() && text.get(11..).is_some_and(is_zero)
-}
-
-/// Returns true if pydantic accepts the string as a date with or without a time.
-pub(super) fn is_date_time(text: &str) -> bool {
-    parse_date_time(text.as_bytes()).is_ok() || (text.len() == 10 && parse_date(text.as_bytes()).is_ok())
-}
-
 const TOO_SHORT: &str = "input is too short";
 const SEPARATOR: &str = "invalid datetime separator, expected `T`, `t`, `_` or space";
 const TRAILING: &str = "unexpected extra characters at the end of the input";
