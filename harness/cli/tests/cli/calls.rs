@@ -108,7 +108,7 @@ fn all_formats_side_by_side() {
     // The JSON output has the same texts and counts.
     let data = sandbox.ok(&[&args[..], &["--output", "json"]].concat()).out;
     let [all] = lines(&data).try_into().unwrap();
-    assert_eq!(all.as_object().unwrap().len(), 8);
+    assert_eq!(all.as_object().unwrap().len(), 13);
     assert_eq!(all["fusion-xml"]["result"]["isError"], json!(true));
     assert!(all.as_object().unwrap().values().all(|format| format["tokens"].as_u64().unwrap() > 0));
 }

@@ -24,7 +24,7 @@ const ALL: &str = "bare,sdk-typescript,sdk-typescript+recovery,sdk-python,fusion
 fn a_named_condition_has_the_rows_of_its_parts() {
     let sandbox = Sandbox::new();
     run(&sandbox, "named", &["--condition", ALL]);
-    let stripping = ["--guardrails", "healing", "--format", "zod-json,pydantic", "--vary", "undeclared=strip"];
+    let stripping = ["--guardrails", "healing", "--format", "zod-lines,pydantic", "--vary", "undeclared=strip"];
     run(&sandbox, "stripping", &stripping);
     run(&sandbox, "default", &["--format", "fusion-xml"]);
     let rows = |run: &str| -> Vec<Value> {
@@ -90,7 +90,7 @@ fn cells_are_paired_by_condition() {
     let sandbox = Sandbox::new();
     run(&sandbox, "a", &["--condition", "sdk-typescript,sdk-typescript+recovery"]);
     run(&sandbox, "b", &["--condition", "fusion,sdk-typescript+recovery"]);
-    run(&sandbox, "c", &["--guardrails", "healing", "--format", "zod-json", "--vary", "undeclared=strip"]);
+    run(&sandbox, "c", &["--guardrails", "healing", "--format", "zod-lines", "--vary", "undeclared=strip"]);
     let compared: Value = serde_json::from_str(&sandbox.ok(&["compare", "a", "b", "--json"]).out).unwrap();
     let cells = compared["cells"].as_array().unwrap();
     assert_eq!(cells.iter().map(|cell| &cell["condition"]).collect::<Vec<_>>(), ["sdk-typescript+recovery"]);
