@@ -28,6 +28,7 @@ pub(crate) enum ColumnGenerator {
     Phrase(Vec<Vec<String>>),
     /// The same value in every row.
     Constant(Value),
+    /// The row's number, from 1.
     Number,
 }
 
@@ -40,7 +41,7 @@ pub(crate) struct Sequence {
 }
 
 impl Sequence {
-    /// Parses a text with exactly one `{n}` or `{n:0W}`.
+    /// Parses a text with exactly one `{n}` or `{n:0W}`, where `W` is the least number of digits.
     pub(crate) fn parse(text: &str) -> Option<Sequence> {
         let (prefix, rest) = text.split_once("{n")?;
         let (spec, suffix) = rest.split_once('}')?;

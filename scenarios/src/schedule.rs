@@ -24,7 +24,7 @@ pub struct Schedule {
 
 impl Schedule {
     /// Returns the calls of a seeded opening: all drafts up to and including the first mistake; the first one if only a
-    /// fault is scheduled; none if nothing is scheduled, because the model performs trials without errors itself.
+    /// fault is scheduled; none if nothing is scheduled: the model then makes its own first call.
     pub fn opening_calls(&self) -> Vec<&ToolCall> {
         let steps = &self.script.steps;
         let first_mistake = steps.iter().position(|step| step.draft != step.intended);
@@ -84,7 +84,8 @@ pub(crate) fn mutated_step(planned: &PlannedStep, existing_keys: &ExistingKeys, 
     (step, all_applied)
 }
 
-/// Returns the schedule of one trial.
+/// Returns the schedule of one trial. `faults` is the canonical JSON of the list of faults. In the hashed JSON the draft is named
+/// `belief`, and the intended call `intent`; other names would change all hashes.
 pub(crate) fn schedule(steps: &[PlannedStep], faults: &str, summary: &WorldSummary, key: DrawKey) -> Schedule {
     let mut hash_input = String::with_capacity(1024);
     hash_input.push_str("{\"faults\":");

@@ -1,6 +1,6 @@
 //! Agent programs: agents with a model, a client and an episode loop of their own, which call the tools by MCP.
 //!
-//! A program is an [`Agent`](healbench_core::Agent) whose next turn waits at a socket. It starts `healbench serve --attach` as
+//! A program is an [`Agent`](healbench_core::Agent) whose next turn is the next call that arrives at the socket of the episode. It starts `healbench serve --attach` as
 //! its MCP server, which passes lines on to the socket of the episode. Unix only.
 
 mod acp;

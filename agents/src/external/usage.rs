@@ -1,8 +1,8 @@
 use healbench_core::{ProgramReport, Usage};
 use serde_json::Value;
 
-/// Adds a report of tokens, with the names that OpenAI, Anthropic or the Agent Client Protocol give them. Reports without
-/// both counts are ignored.
+/// Adds a report of tokens, with the names that OpenAI, Anthropic or the Agent Client Protocol give them. Reports that
+/// lack the count of input or of output are ignored.
 pub(super) fn add_usage(report: &mut ProgramReport, usage: &Value) {
     let count = |names: &[&str]| names.iter().find_map(|name| usage[*name].as_u64());
     let input = count(&["input_tokens", "inputTokens", "prompt_tokens"]);

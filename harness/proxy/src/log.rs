@@ -1,4 +1,5 @@
-//! What the guardrails did, one JSON object a line. No text of the client or the server is in it.
+//! The log of what the guardrails did, one JSON object per line. Of the client's and the server's text it contains only the ids of
+//! requests and the names of tools.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -7,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-/// What was done with a session, counted.
+/// The counts of one session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// The calls of tools.
@@ -20,9 +21,9 @@ pub struct Counts {
     pub cut: u64,
     /// Answers that were too long, and not shortened because they have structured content.
     pub uncut: u64,
-    /// JSON-RPC errors that passed.
+    /// JSON-RPC errors that were forwarded unchanged.
     pub protocol_errors: u64,
-    /// Calls of tools that are not known, and calls as tasks, and answers that are no results yet.
+    /// Calls and answers that no guardrail checked: calls of unknown tools, calls as tasks, and answers that are not final.
     pub unguarded: u64,
     /// Batches, in both directions.
     pub batches: u64,
@@ -34,7 +35,7 @@ pub struct Counts {
     pub asked: u64,
 }
 
-/// An entry of the log. Lines are told by the first 16 digits of their SHA-256, without the line break.
+/// An entry of the log. Lines are identified by the first 16 digits of their SHA-256, without the line break.
 #[derive(Debug, Serialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub(crate) enum Entry<'e> {

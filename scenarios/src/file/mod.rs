@@ -54,7 +54,7 @@ pub(crate) struct ScenarioFile {
     /// The scheduled failures of the server.
     #[serde(default)]
     pub faults: Vec<FaultFile>,
-    /// The way to wait for a delay that a failure states: `none` [default]; `wait_tool`, a tool `wait` with the argument
+    /// The way to wait for a delay that a failure states: `none`, the default; `wait_tool`, a tool `wait` with the argument
     /// `seconds` in the list of every agent; `on_retry`, where a call that comes again counts as made after the delay. A
     /// simulated reader always waits by itself.
     #[serde(default)]

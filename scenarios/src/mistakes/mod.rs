@@ -1,8 +1,8 @@
 //! Mistakes: changes that turn the intended call of a step, which a perfect agent would make, into the draft that an
 //! agent sends first.
 //!
-//! The possible changes of a step are computed and checked against the schema once, when the file is loaded; a trial
-//! only draws from them. A draft with a mistake is therefore always wrong, and a schedule takes only microseconds.
+//! The possible changes of a step are computed once, when the file is loaded, so a trial only draws from them. Changes of values
+//! are checked against the schema; the other kinds are wrong by construction.
 
 mod fields;
 mod ids;

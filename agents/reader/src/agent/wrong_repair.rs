@@ -1,6 +1,6 @@
 //! Wrong repairs: a wrong value in a field that a text names, and a wrong action where a text is about actions.
 //!
-//! These decisions have draws of their own, so all others are the same for every probability of a wrong repair.
+//! These decisions use random draws of their own: the probability of a wrong repair affects no other draw.
 
 use healbench_core::{ToolCall, Turn};
 use serde_json::Value;
@@ -12,7 +12,7 @@ use crate::paths;
 use crate::repair::ArgumentEdit;
 use crate::wrong_values::{Sources, replaced, scalars, wrong_values};
 
-/// What hints about actions meant, where a wrong action was taken.
+/// The call that the hints suggested, kept while the agent takes a wrong action instead.
 pub(super) enum MeantCall {
     /// The step's own call with this action in the discriminator.
     Draft {
@@ -50,8 +50,8 @@ impl ScriptedAgent<'_> {
         fix.into_iter().for_each(|edit| edit.apply(&mut call.arguments));
     }
 
-    /// Draws whether a wrong value is written instead of `right`, and which one. Of an object or a list, one value is
-    /// wrong. The right value is written if nothing resembles it.
+    /// Draws whether a wrong value is written instead of `right`, and which one. In an object or a list, one value
+    /// is replaced. The right value is written if nothing resembles it.
     fn wrong_value(&self, path: &str, right: &Value, hints: &[Hint]) -> Option<Value> {
         if !self.chance(self.profile.wrong_value, || format!("agent/wrong_value/{path}")) {
             return None;
@@ -136,7 +136,7 @@ impl ScriptedAgent<'_> {
         draws.pick(&others).map(|name| (*name).to_owned())
     }
 
-    /// Returns to the action that was meant, if the last call took a wrong one and did not achieve what was needed.
+    /// Takes the suggested action after a wrong one, with the probability `uptake.actions`. Returns `None` if no wrong one was taken.
     pub(super) fn correct_action(&mut self) -> Option<Turn> {
         let meant = self.meant_call.take()?;
         if !self.chance(self.profile.uptake.actions, || "agent/correct_action") {

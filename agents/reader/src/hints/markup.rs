@@ -10,13 +10,13 @@ pub(super) struct Tag<'t> {
     pub(super) length: usize,
 }
 
-/// Returns true if the same quotation mark immediately precedes and follows.
+/// Returns true if the `length` bytes at `at` are enclosed in the same quotation mark.
 pub(super) fn is_quoted(bytes: &[u8], at: usize, length: usize) -> bool {
     let before = at.checked_sub(1).map(|before| bytes[before]);
     before.is_some_and(|quote| matches!(quote, b'\'' | b'"' | b'`') && bytes.get(at + length) == Some(&quote))
 }
 
-/// Parses the XML tag at the start of `text`. Returns `None` for a plain `<`, as in `a < b`.
+/// Parses the XML tag at the start of `text`, which begins with `<`. Returns `None` for a plain `<`, as in `a < b`.
 pub(super) fn tag_at(text: &str) -> Option<Tag<'_>> {
     let closing = text[1..].starts_with('/');
     let start = 1 + usize::from(closing);

@@ -24,7 +24,7 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// Locks a folder's journal, or creates it. Returns the recordings of a killed process too.
+    /// Opens or creates a folder's journal, locks it, and returns its recordings, with those left by a killed process.
     pub(super) fn open(dir: &Path) -> Result<(Journal, Vec<Record>), CassetteError> {
         let path = dir.join(NAME);
         let failed = || io_error("create", &path);

@@ -16,7 +16,7 @@ pub struct Recordings {
     /// The provider's name for the model.
     pub model: String,
     pub file: String,
-    /// The size of the file in bytes; null while new recordings are not merged into it.
+    /// The size of the file in bytes; `None` while new recordings are not merged into it.
     pub bytes: Option<u64>,
     /// The recordings, sorted by request.
     pub entries: Vec<Entry>,
@@ -33,7 +33,7 @@ pub struct Entry {
     pub recorded_on: String,
     /// The number of messages in the request.
     pub messages: usize,
-    /// The token counts reported by the provider; null if there are none or the response cannot be parsed.
+    /// The token counts reported by the provider; `None` if there are none or the response cannot be parsed.
     pub usage: Option<Usage>,
     /// The beginning of the request's last message, on one line and without control characters.
     pub last_message: String,

@@ -14,7 +14,7 @@ use super::listing::messages;
 use super::record::Record;
 use crate::llm::Api;
 
-/// Compares a request that has no recording with the nearest one, in a few lines. The recordings must be sorted.
+/// Compares a request that has no recording with the nearest one, in a few lines. The recordings must be sorted by model.
 pub(super) fn explain(records: &[Arc<Record>], request: &Request<'_>) -> String {
     // Recorded bodies are parsed from text. Doing the same here makes equal numbers equal.
     let asked: Value = serde_json::from_str(&canonical_json(request.body)).unwrap_or_default();
@@ -47,7 +47,8 @@ fn display_model(api: Api, model: &str) -> String {
     format!("{} {}", api.name(), escape_invisible(&excerpt(model, 0, 100)))
 }
 
-/// Returns the recording of the same model with the smallest distance, and its body; of equal distances the first.
+/// Returns the nearest recording of the same model, and its body; of equally near ones the first. The nearest is the one with the
+/// most shared leading messages, then with equal messages, then with the fewest other members that differ, the trial included.
 fn nearest<'a>(records: &'a [Arc<Record>], request: &Request<'_>, asked: &Value) -> Option<(&'a Record, Value)> {
     let messages_key = request.api.entry().messages_key;
     let asked_messages = messages(request.api, asked);

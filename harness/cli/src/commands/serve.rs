@@ -142,13 +142,15 @@ struct Message {
     reply: Box<dyn FnOnce(Option<Vec<u8>>) -> io::Result<()> + Send>,
 }
 
-/// Answers messages until there are no more, and returns the number of calls. `answer_call` is told of a call that is one too
-/// many.
+/// Answers a call. True stands for a call that is one too many.
+type AnswerCall<'a> = &'a mut dyn FnMut(&IncomingCall, bool) -> Result<Vec<u8>, CliError>;
+
+/// Answers messages until there are no more, and returns the number of calls.
 fn answer_messages(
     messages: Receiver<Message>,
     server: &ToolServer,
     supervisor: &Supervisor,
-    answer_call: &mut dyn FnMut(&IncomingCall, bool) -> Result<Vec<u8>, CliError>,
+    answer_call: AnswerCall<'_>,
 ) -> Result<u64, CliError> {
     let mut calls = 0;
     while !supervisor.is_stopped() {

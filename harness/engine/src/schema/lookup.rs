@@ -29,8 +29,8 @@ pub(crate) fn member<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
     object.iter().find(|(key, _)| *key == name).map(|(_, value)| value)
 }
 
-/// The schemas on the way to the locations of an issue, each with the depth of the value that it describes: they tell which
-/// branches of unions values were held against. A recursive schema is passed at several depths.
+/// The conditional subschemas that the keyword locations of an issue lead through, each with the depth of the value that it
+/// applies to. They tell which branches of unions a value was validated against. A recursive schema can occur at several depths.
 #[derive(Debug, Default)]
 pub(crate) struct Trail<'s>(Vec<(usize, &'s Value)>);
 
@@ -39,7 +39,7 @@ const CONDITIONAL: [&str; 6] = ["anyOf", "oneOf", "then", "else", "dependentSche
 
 /// Returns true if a location leads through a conditional schema.
 pub(super) fn is_conditional(location: &str) -> bool {
-    CONDITIONAL.iter().any(|word| location.contains(word))
+    location.split('/').any(|token| CONDITIONAL.contains(&token))
 }
 
 impl<'s> Trail<'s> {
@@ -86,8 +86,7 @@ const PARTS_OF_VALUES: [&str; 8] = [
     "contains",
 ];
 
-/// Returns the part of `root` that applies to a path in the arguments if it is a single schema, with references
-/// resolved.
+/// Returns the subschema for a path in the arguments, with references resolved; `None` if no schema declares the path.
 pub(crate) fn schema_at<'s, 'p>(
     root: &'s Value,
     tokens: impl Iterator<Item = Cow<'p, str>>,
@@ -112,8 +111,8 @@ pub(crate) fn resolve_refs<'s>(root: &'s Value, mut schema: &'s Value) -> &'s Va
     schema
 }
 
-/// Descends one level into an object or an array. Of combinations, the branches that `trail` passes are used, and without
-/// them the first that declares the token.
+/// Descends one level into an object or an array. Searches `allOf` and the branches of unions that `trail` leads through, or all
+/// branches if it leads through none, and returns the first subschema that declares the token.
 pub(super) fn subschema<'s>(
     root: &'s Value,
     schema: &'s Value,

@@ -1,7 +1,7 @@
 use statrs::distribution::{DiscreteCDF as _, Hypergeometric};
 
 /// Returns the one-sided p-value of Fisher's exact test: the probability of at most `successes` among `trials` if both
-/// sides have the same rate, given all successes of both.
+/// sides have the same rate of success, given the total number of successes.
 ///
 /// Returns `None` without trials on a side, or for more successes than trials.
 ///

@@ -25,7 +25,7 @@ impl CallsAt {
     }
 }
 
-/// Returns the most frequent error classes of all rows in descending order of frequency, then by name.
+/// Returns the most frequent error classes of all rows, at most `MAX_CLASSES`, in descending order of frequency, then by name.
 pub(super) fn frequent_classes<'a>(rows: impl Iterator<Item = &'a CallsAt>) -> Vec<ErrorClass> {
     let mut counts: BTreeMap<&ErrorClass, u64> = BTreeMap::new();
     for (class, calls) in rows.flat_map(|row| &row.errors) {
