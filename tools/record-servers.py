@@ -3,8 +3,8 @@
 
 usage: tools/record-servers.py [NAME...] [--newest]
 
-NAME is a file of harness/engine/tests/fixtures/servers/today without its ending, such as typescript-2; without one, all are recorded, in the
-order of the table. Each server gets a folder of its own with the packages of the table. With `--newest` nothing is recorded: for each package,
+NAME is a file of harness/engine/tests/fixtures/servers/today without its ending, such as typescript-2; without one, all are recorded. Each
+server gets a folder of its own with the packages of the table. With `--newest` nothing is recorded: for each package,
 the version that was recorded and the newest one published are printed. Exits 1 if a server fails or a package is not the newest.
 """
 

@@ -184,7 +184,7 @@ pub struct FormatEntry {
     pub name: &'static str,
     /// A sentence that says which software writes such errors and what they contain.
     pub summary: &'static str,
-    /// True if servers send it today, and it says no more than they do.
+    /// True if servers send it, or did, and it says no more than they do.
     pub is_of_servers: bool,
 }
 

@@ -80,7 +80,7 @@ pub struct PlannedScenario {
     /// The claims to be compared with the measurements.
     #[serde(default)]
     pub claims: Vec<Claim>,
-    /// True if a call that comes again counts as made after the delay that its failure stated.
+    /// True if a later call that a limit concerns counts as made after the delay that the limit stated.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub waits_on_retry: bool,
 }

@@ -55,8 +55,8 @@ pub(crate) struct ScenarioFile {
     #[serde(default)]
     pub faults: Vec<FaultFile>,
     /// The way to wait for a delay that a failure states: `none`, the default; `wait_tool`, a tool `wait` with the argument
-    /// `seconds` in the list of every agent; `on_retry`, where a call that comes again counts as made after the delay. A
-    /// simulated reader always waits by itself.
+    /// `seconds` in the list of every agent; `on_retry`, where a later call that the limit concerns counts as made after
+    /// the delay. A simulated reader always waits by itself.
     #[serde(default)]
     #[schemars(with = "String", extend("enum" = ["none", "wait_tool", "on_retry"]))]
     pub clock: Clock,

@@ -137,7 +137,7 @@ fn print_task(scenario: &Scenario, context: &ScenarioContext<'_>, trial: u32, te
 /// A message of a client, and how to answer it.
 struct Message {
     line: Line,
-    /// That of a call of a limited tool.
+    /// The place that a call takes among those of a tool with a limit.
     place: Option<Place>,
     reply: Box<dyn FnOnce(Option<Vec<u8>>) -> io::Result<()> + Send>,
 }

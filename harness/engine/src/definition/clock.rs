@@ -12,7 +12,7 @@ pub enum Clock {
     None,
     /// The tool [`WAIT_TOOL`] lets time pass, and is in the list of every agent.
     WaitTool,
-    /// A call that comes again counts as made after the delay that its failure stated.
+    /// A later call that a limit concerns counts as made after the delay that the limit stated.
     OnRetry,
 }
 

@@ -8,7 +8,7 @@ mod records;
 use serde_json::{Map, Value, json};
 
 use self::formats::{bad_format, bad_pattern};
-use self::records::{is_record, key_issues, without_values_of_bad_keys};
+use self::records::{is_record, key_issues, once_a_record, without_values_of_bad_keys};
 
 use super::decimal::shortest;
 use super::{RenderInput, reported_issues};
@@ -17,7 +17,7 @@ use crate::failure::{
 };
 use crate::schema::{is_tuple, json_type, schema_of_issue, tagged_unions};
 
-/// What a server on a TypeScript SDK answers, whatever its version.
+/// The answer of a server on a TypeScript SDK, before it is written.
 pub(super) enum Answer<'a> {
     /// A message alone.
     Message(String),
@@ -60,7 +60,7 @@ pub(super) fn answer<'a>(input: &RenderInput<'a>) -> Answer<'a> {
             tool,
             issues: without_values_of_bad_keys(
                 input.arguments,
-                reported_issues(issues).flat_map(|issue| zod_issues(input, issue)).collect(),
+                once_a_record(reported_issues(issues)).flat_map(|issue| zod_issues(input, issue)).collect(),
             ),
         },
     }
@@ -152,7 +152,7 @@ fn zod_issues(input: &RenderInput<'_>, issue: &Issue) -> Vec<Value> {
             invalid_union(input, issue, &segments, path)
         }
         IssueKind::Other { keyword, .. } if keyword == "propertyNames" => {
-            return key_issues(schema, issue, &segments);
+            return key_issues(input.action.map(|doc| &doc.schema), schema, issue, &segments);
         }
         IssueKind::Other { keyword, .. }
             if keyword == "not" && schema.is_some_and(|schema| schema["not"] == json!({})) =>

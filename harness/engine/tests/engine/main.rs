@@ -24,6 +24,7 @@ mod serde_text;
 mod servers;
 mod severities;
 mod today;
+mod tool_failure;
 mod undeclared;
 mod world;
 mod world_model;

@@ -1,4 +1,5 @@
-//! Limits on concurrent calls. A call counts from its arrival until it is answered.
+//! Limits on concurrent calls. A call counts from its arrival until it is answered. Since a call takes no time, those above a limit
+//! are calls that arrived before an earlier one was looked at: how many they are depends on the machine.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -45,14 +46,18 @@ impl Limits {
         let message: Value = serde_json::from_slice(bytes).ok()?;
         let tool = message.pointer("/params/name").filter(|_| message["method"] == "tools/call")?.as_str()?;
         let limit = self.0.get(tool)?;
-        let before = limit.unanswered.fetch_add(1, Ordering::Relaxed);
-        Some(Place { limits: self.clone(), tool: tool.to_owned(), is_too_many: before >= limit.most })
+        let take = |taken: u32| (taken < limit.most).then_some(taken + 1);
+        let is_too_many = limit.unanswered.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err();
+        Some(Place { limits: self.clone(), tool: tool.to_owned(), is_too_many })
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        if let Some(limit) = self.limits.0.get(&self.tool) {
+        // A call that is one too many took no place.
+        if !self.is_too_many
+            && let Some(limit) = self.limits.0.get(&self.tool)
+        {
             limit.unanswered.fetch_sub(1, Ordering::Relaxed);
         }
     }
@@ -74,7 +79,12 @@ mod tests {
         let places = [arrive("slow"), arrive("slow"), arrive("slow")];
         assert_eq!(places.each_ref().map(is_too_many), [Some(false), Some(false), Some(true)]);
         assert_eq!(is_too_many(&arrive("fast")), None);
-        drop(places);
+        let [first, second, third] = places;
+        drop(first);
+        // The refused call takes no place, and leaves none.
+        let fourth = arrive("slow");
+        assert_eq!(is_too_many(&fourth), Some(false));
+        drop((second, third, fourth));
         assert_eq!(is_too_many(&arrive("slow")), Some(false));
     }
 }

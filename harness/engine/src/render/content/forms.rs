@@ -24,6 +24,7 @@ pub(super) fn render(format: &ErrorFormat, statement: &Statement<'_>, input: &Re
         ErrorFormat::FusionText => fusion_text(statement, input),
         ErrorFormat::LlmFriendly => llm_friendly(statement),
         ErrorFormat::LlmFriendlyJson => llm_friendly_json(statement),
+        // The classification of the proposal is no fact of a level.
         ErrorFormat::ZodLines | ErrorFormat::ToolFailure => {
             zod(statement, input, |tool, issues| lines(tool, &on_one_line(issues)))
         }

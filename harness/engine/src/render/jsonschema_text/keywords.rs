@@ -1,10 +1,13 @@
 //! The keywords of JSON Schema as Python's jsonschema checks them, with its messages.
 
-use healbench_core::{Object, same_json};
+use std::collections::HashSet;
+
+use healbench_core::{Object, canonical_json, same_json};
 use serde_json::Value;
 
-use super::{MatchError, not_one_of, required, shown};
-use crate::failure::PathSegment;
+use super::{MatchError, Step, beyond, not_of_type, not_one_of, required, shown};
+use crate::failure::Bound;
+use crate::render::excerpt_text;
 use crate::render::pydantic::repr;
 use crate::schema::matches_pattern;
 
@@ -15,40 +18,40 @@ const MAX_DEPTH: usize = 64;
 const MAX_VISITS: usize = 20_000;
 
 /// A walk through the schemas of one value.
-pub(super) struct Walker<'a> {
-    root: &'a Value,
-    path: Vec<PathSegment<'a>>,
+pub(super) struct Walker<'s> {
+    root: &'s Value,
+    path: Vec<Step>,
     depth: usize,
     visits_left: usize,
-    errors: Vec<MatchError<'a>>,
+    errors: Vec<MatchError>,
 }
 
 /// A schema, the keyword at hand, and the value that it is about.
 #[derive(Clone, Copy)]
-struct Place<'a> {
-    schema: &'a Object,
-    keyword: &'a str,
-    value: &'a Value,
+struct Place<'s, 'v> {
+    schema: &'s Object,
+    keyword: &'s str,
+    value: &'v Value,
 }
 
-impl<'a> Walker<'a> {
-    pub(super) fn new(root: &'a Value) -> Walker<'a> {
+impl<'s> Walker<'s> {
+    pub(super) fn new(root: &'s Value) -> Walker<'s> {
         Walker { root, path: Vec::new(), depth: 0, visits_left: MAX_VISITS, errors: Vec::new() }
     }
 
     /// Returns the errors of a value under a schema, with paths from this value.
-    pub(super) fn errors(&mut self, schema: &'a Value, value: &'a Value) -> Vec<MatchError<'a>> {
+    pub(super) fn errors(&mut self, schema: &'s Value, value: &Value) -> Vec<MatchError> {
         let (path, errors) = (std::mem::take(&mut self.path), std::mem::take(&mut self.errors));
         self.visit(schema, value);
         self.path = path;
         std::mem::replace(&mut self.errors, errors)
     }
 
-    fn accepts(&mut self, schema: &'a Value, value: &'a Value) -> bool {
+    fn accepts(&mut self, schema: &'s Value, value: &Value) -> bool {
         self.errors(schema, value).is_empty()
     }
 
-    fn visit(&mut self, schema: &'a Value, value: &'a Value) {
+    fn visit(&mut self, schema: &'s Value, value: &Value) {
         if self.depth >= MAX_DEPTH || self.visits_left == 0 {
             return;
         }
@@ -60,42 +63,40 @@ impl<'a> Walker<'a> {
                     self.check(argument, Place { schema, keyword, value });
                 }
             }
-            Value::Bool(false) => {
-                let message = format!("False schema does not allow {}", shown(value));
-                self.errors.push(MatchError {
-                    path: self.path.clone(),
-                    keyword: "",
-                    message,
-                    has_type: false,
-                    context: Vec::new(),
-                });
-            }
+            Value::Bool(false) => self.fail_as_false(value),
             _ => {}
         }
         self.depth -= 1;
     }
 
-    fn descend(&mut self, segment: PathSegment<'a>, schema: &'a Value, value: &'a Value) {
-        self.path.push(segment);
+    fn descend(&mut self, step: Step, schema: &'s Value, value: &Value) {
+        if *schema == Value::Bool(false) {
+            // The library loses this step.
+            return self.fail_as_false(value);
+        }
+        self.path.push(step);
         self.visit(schema, value);
         self.path.pop();
     }
 
-    fn fail(&mut self, place: Place<'a>, message: String) {
+    fn fail_as_false(&mut self, value: &Value) {
+        let message = format!("False schema does not allow {}", shown(value));
+        let path = self.path.clone();
+        self.errors.push(MatchError { path, is_of_union: false, message, has_type: false, context: Vec::new() });
+    }
+
+    fn fail(&mut self, place: Place<'s, '_>, message: String) {
         self.fail_with(place, message, Vec::new());
     }
 
-    fn fail_with(
-        &mut self,
-        Place { schema, keyword, value }: Place<'a>,
-        message: String,
-        context: Vec<MatchError<'a>>,
-    ) {
-        let has_type = schema.get("type").is_some_and(|types| names(types).any(|name| is_type(value, name)));
-        self.errors.push(MatchError { path: self.path.clone(), keyword, message, has_type, context });
+    fn fail_with(&mut self, place: Place<'s, '_>, message: String, context: Vec<MatchError>) {
+        let types = place.schema.get("type").into_iter().flat_map(names);
+        let has_type = types.into_iter().any(|name| is_type(place.value, name));
+        let is_of_union = matches!(place.keyword, "anyOf" | "oneOf");
+        self.errors.push(MatchError { path: self.path.clone(), is_of_union, message, has_type, context });
     }
 
-    fn check(&mut self, argument: &'a Value, place: Place<'a>) {
+    fn check(&mut self, argument: &'s Value, place: Place<'s, '_>) {
         let value = place.value;
         match (place.keyword, value) {
             ("$ref", _) => {
@@ -105,8 +106,7 @@ impl<'a> Walker<'a> {
                 }
             }
             ("type", _) if !names(argument).any(|name| is_type(value, name)) => {
-                let types: Vec<String> = names(argument).map(|name| repr(&Value::from(name))).collect();
-                self.fail(place, format!("{} is not of type {}", shown(value), types.join(", ")));
+                self.fail(place, not_of_type(&shown(value), names(argument)));
             }
             ("const", _) if !same_json(argument, value) => self.fail(place, format!("{} was expected", repr(argument))),
             ("enum", _) if !items(argument).iter().any(|option| same_json(option, value)) => {
@@ -131,9 +131,9 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn check_union(&mut self, branches: &'a [Value], place: Place<'a>) {
+    fn check_union(&mut self, branches: &'s [Value], place: Place<'s, '_>) {
         let value = place.value;
-        let errors: Vec<Vec<MatchError<'a>>> = branches.iter().map(|branch| self.errors(branch, value)).collect();
+        let errors: Vec<Vec<MatchError>> = branches.iter().map(|branch| self.errors(branch, value)).collect();
         let mut fitting =
             branches.iter().zip(&errors).filter(|(_, errors)| errors.is_empty()).map(|(branch, _)| branch);
         match (fitting.next(), place.keyword) {
@@ -154,28 +154,30 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn check_object(&mut self, argument: &'a Value, object: &'a Object, place: Place<'a>) {
+    fn check_object(&mut self, argument: &'s Value, object: &Object, place: Place<'s, '_>) {
         let members = || argument.as_object().into_iter().flatten();
         match place.keyword {
             "properties" => {
                 for (name, schema) in members() {
                     if let Some(value) = object.get(name) {
-                        self.descend(PathSegment::Name(name), schema, value);
+                        self.descend(Step::Name(name.clone()), schema, value);
                     }
                 }
             }
             "patternProperties" => {
                 for (pattern, schema) in members() {
                     for (name, value) in object.iter().filter(|(name, _)| matches(pattern, name)) {
-                        self.descend(PathSegment::Name(name), schema, value);
+                        self.descend(Step::Name(name.clone()), schema, value);
                     }
                 }
             }
             "additionalProperties" => self.check_extras(argument, object, place),
             "propertyNames" => {
-                for name in object.keys() {
-                    let messages = name_errors(self.root, argument, name);
-                    messages.into_iter().for_each(|message| self.fail(place, message));
+                object.keys().for_each(|name| self.visit(argument, &Value::from(name.as_str())));
+            }
+            "dependentSchemas" => {
+                for (_, schema) in members().filter(|(name, _)| object.contains_key(*name)) {
+                    self.visit(schema, place.value);
                 }
             }
             "required" => {
@@ -201,17 +203,17 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn check_extras(&mut self, argument: &'a Value, object: &'a Object, place: Place<'a>) {
+    fn check_extras(&mut self, argument: &'s Value, object: &Object, place: Place<'s, '_>) {
         let declared = place.schema.get("properties").and_then(Value::as_object);
         let patterns = place.schema.get("patternProperties").and_then(Value::as_object);
         let is_extra = |name: &&String| {
             !declared.is_some_and(|declared| declared.contains_key(*name))
                 && !patterns.is_some_and(|patterns| patterns.keys().any(|pattern| matches(pattern, name)))
         };
-        let mut extras: Vec<&'a String> = object.keys().filter(is_extra).collect();
+        let mut extras: Vec<&String> = object.keys().filter(is_extra).collect();
         if argument.is_object() {
             for name in extras {
-                self.descend(PathSegment::Name(name), argument, &object[name]);
+                self.descend(Step::Name(name.clone()), argument, &object[name]);
             }
         } else if *argument == Value::Bool(false) && !extras.is_empty() {
             extras.sort_unstable();
@@ -232,11 +234,11 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn check_array(&mut self, argument: &'a Value, array: &'a [Value], place: Place<'a>) {
+    fn check_array(&mut self, argument: &'s Value, array: &[Value], place: Place<'s, '_>) {
         match place.keyword {
             "prefixItems" => {
                 for (index, (schema, item)) in items(argument).iter().zip(array).enumerate() {
-                    self.descend(PathSegment::Index(index), schema, item);
+                    self.descend(Step::Index(index), schema, item);
                 }
             }
             "items" => {
@@ -246,20 +248,20 @@ impl<'a> Walker<'a> {
                     (_, []) => {}
                     (Value::Bool(false), rest) => {
                         let s = if first == 1 { "" } else { "s" };
-                        let extra = if let [one] = rest { repr(one) } else { repr(&Value::from(rest)) };
+                        let extra = if let [one] = rest { shown(one) } else { shown(&Value::from(rest)) };
                         let count = rest.len();
                         self.fail(place, format!("Expected at most {first} item{s} but found {count} extra: {extra}"));
                     }
                     (schema, rest) => {
                         for (index, item) in rest.iter().enumerate() {
-                            self.descend(PathSegment::Index(first + index), schema, item);
+                            self.descend(Step::Index(first + index), schema, item);
                         }
                     }
                 }
             }
             "uniqueItems" if *argument == Value::Bool(true) => {
-                let is_repeated = |(at, item)| array[..at].iter().any(|other| same_json(other, item));
-                if array.iter().enumerate().any(is_repeated) {
+                let mut known = HashSet::new();
+                if !array.iter().all(|item| known.insert(canonical_json(item))) {
                     self.fail(place, format!("{} has non-unique elements", shown(place.value)));
                 }
             }
@@ -286,7 +288,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn check_text(&mut self, argument: &'a Value, text: &str, place: Place<'a>) {
+    fn check_text(&mut self, argument: &'s Value, text: &str, place: Place<'s, '_>) {
         match (place.keyword, argument.as_str()) {
             ("pattern", Some(pattern)) if !matches(pattern, text) => {
                 self.fail(place, format!("{} does not match {}", shown(place.value), repr(argument)));
@@ -304,9 +306,9 @@ impl<'a> Walker<'a> {
     /// Checks a size against a least or a greatest one.
     fn check_size(
         &mut self,
-        argument: &'a Value,
+        argument: &'s Value,
         size: usize,
-        place: Place<'a>,
+        place: Place<'s, '_>,
         [least, most]: [&str; 2],
         [too_small, too_large]: [&str; 2],
     ) {
@@ -331,24 +333,18 @@ impl<'a> Walker<'a> {
         self.fail(place, format!("{} {problem}", shown(place.value)));
     }
 
-    fn check_number(&mut self, argument: &'a Value, place: Place<'a>) {
+    fn check_number(&mut self, argument: &'s Value, place: Place<'s, '_>) {
         let (Some(number), Some(limit)) = (place.value.as_f64(), argument.as_f64()) else { return };
         let relation = match place.keyword {
-            "minimum" if number < limit => "less than the minimum of",
-            "maximum" if number > limit => "greater than the maximum of",
-            "exclusiveMinimum" if number <= limit => "less than or equal to the minimum of",
-            "exclusiveMaximum" if number >= limit => "greater than or equal to the maximum of",
+            "minimum" if number < limit => beyond(Bound::AtLeast),
+            "maximum" if number > limit => beyond(Bound::AtMost),
+            "exclusiveMinimum" if number <= limit => beyond(Bound::MoreThan),
+            "exclusiveMaximum" if number >= limit => beyond(Bound::LessThan),
             "multipleOf" if limit != 0.0 && (number / limit).fract() != 0.0 => "not a multiple of",
             _ => return,
         };
         self.fail(place, format!("{} is {relation} {}", shown(place.value), repr(argument)));
     }
-}
-
-/// Returns the messages about the name of a property.
-fn name_errors(root: &Value, schema: &Value, name: &str) -> Vec<String> {
-    let name = Value::from(name);
-    Walker::new(root).errors(schema, &name).into_iter().map(|error| error.message).collect()
 }
 
 /// Formats `'a' was` or `'a', 'b' were`.
@@ -359,7 +355,7 @@ pub(super) fn extras_text(names: impl Iterator<Item = String>) -> String {
 }
 
 fn reprs(names: impl Iterator<Item = String>) -> String {
-    names.map(|name| repr(&Value::from(name))).collect::<Vec<_>>().join(", ")
+    excerpt_text(&names.map(|name| repr(&Value::from(name))).collect::<Vec<_>>().join(", ")).into_owned()
 }
 
 /// Returns one name, or those of a list.

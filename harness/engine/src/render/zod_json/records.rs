@@ -1,11 +1,17 @@
 //! Records: objects whose schema describes the names.
 
+use std::collections::BTreeSet;
+
+use healbench_core::Undeclared;
 use serde_json::{Map, Value, json};
 
 use super::formats::bad_pattern;
 use super::{custom_issue, out_of_bounds, unrecognized_keys};
 use crate::failure::{Issue, IssueKind, PathSegment};
-use crate::schema::validate;
+use crate::schema::{InputSchema, resolve_refs};
+
+/// The largest number of names of a record that are reported.
+const MAX_KEYS: usize = 100;
 
 /// Returns true for `z.record()`.
 pub(super) fn is_record(schema: Option<&Value>) -> bool {
@@ -13,20 +19,36 @@ pub(super) fn is_record(schema: Option<&Value>) -> bool {
     has("propertyNames") && has("additionalProperties") && !has("properties")
 }
 
-/// Creates the issues of names that a record does not allow.
-pub(super) fn key_issues(schema: Option<&Value>, issue: &Issue, segments: &[PathSegment<'_>]) -> Vec<Value> {
+/// Leaves one issue about the names of each record, which stands for all of them.
+pub(super) fn once_a_record<'i>(issues: impl Iterator<Item = &'i Issue>) -> impl Iterator<Item = &'i Issue> {
+    let mut known: BTreeSet<&str> = BTreeSet::new();
+    issues.filter(move |issue| {
+        let is_of_names = matches!(&issue.kind, IssueKind::Other { keyword, .. } if keyword == "propertyNames");
+        !is_of_names || known.insert(&issue.path)
+    })
+}
+
+/// Creates the issues of names that a record does not allow. `root` is the whole schema.
+pub(super) fn key_issues(
+    root: Option<&Value>,
+    schema: Option<&Value>,
+    issue: &Issue,
+    segments: &[PathSegment<'_>],
+) -> Vec<Value> {
     let path: Vec<Value> = segments.iter().map(|segment| segment.to_json()).collect();
-    let Some(names) = schema.and_then(|schema| schema.get("propertyNames")) else {
+    let (Some(root), Some(names)) = (root, schema.and_then(|schema| schema.get("propertyNames"))) else {
         return vec![custom_issue(Value::Array(path))];
     };
+    let names = resolve_refs(root, names);
     let sent = issue.sent.as_ref().and_then(Value::as_object).into_iter().flat_map(Map::keys);
     if let Some(Value::Array(options)) = names.get("enum") {
-        let keys: Vec<String> =
-            sent.filter(|name| !options.iter().any(|option| option == name.as_str())).cloned().collect();
+        let is_known = |name: &&String| options.iter().any(|option| option == name.as_str());
+        let keys: Vec<String> = sent.filter(|name| !is_known(name)).cloned().collect();
         return vec![unrecognized_keys(&keys, Value::Array(path))];
     }
+    let Ok(checked) = InputSchema::compile(names, None) else { return vec![custom_issue(Value::Array(path))] };
     let invalid_key = |name: &String| {
-        let found = validate(names, &json!(name)).unwrap_or_default();
+        let found = checked.issues(&json!(name), Undeclared::Pass);
         let path: Vec<Value> = path.iter().cloned().chain([json!(name)]).collect();
         (!found.is_empty()).then(|| {
             json!({
@@ -38,7 +60,8 @@ pub(super) fn key_issues(schema: Option<&Value>, issue: &Issue, segments: &[Path
             })
         })
     };
-    sent.filter_map(invalid_key).collect()
+    let issues: Vec<Value> = sent.filter_map(invalid_key).take(MAX_KEYS).collect();
+    if issues.is_empty() { vec![custom_issue(Value::Array(path))] } else { issues }
 }
 
 fn issue_of_name(issue: &Issue) -> Value {
@@ -78,11 +101,10 @@ pub(super) fn without_values_of_bad_keys(arguments: &Value, mut issues: Vec<Valu
 /// Returns the index of the first issue of a later name of the same record.
 fn place_of_key(arguments: &Value, issues: &[Value], path: &[Value]) -> Option<usize> {
     let (key, record) = path.split_last()?;
-    let step = |value: &'_ Value, segment: &Value| match segment {
-        Value::String(name) => value.get(name).cloned(),
-        index => value.get(index.as_u64()? as usize).cloned(),
-    };
-    let object = record.iter().try_fold(arguments.clone(), |value, segment| step(&value, segment))?;
+    let object = record.iter().try_fold(arguments, |value, step| match step {
+        Value::String(name) => value.get(name),
+        index => value.get(index.as_u64()? as usize),
+    })?;
     let position = |key: &Value| object.as_object()?.keys().position(|name| key == name.as_str());
     let own = position(key)?;
     issues.iter().position(|issue| {
