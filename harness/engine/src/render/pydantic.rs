@@ -48,13 +48,9 @@ pub(super) fn render(input: &RenderInput<'_>) -> String {
     let tool = input.tool.unwrap_or_default();
     let text = match input.failure {
         Failure::Routing(Routing::UnknownTool { tool, .. }) => return format!("Unknown tool: {tool}"),
-        Failure::Tool(failure) | Failure::Fault(failure) => {
-            // A warning is returned like any other result.
-            if !failure.is_error() {
-                return failure.message.clone();
-            }
-            failure.message.clone()
-        }
+        Failure::Tool(failure) | Failure::Fault(failure) if failure.is_error() => failure.message.clone(),
+        // A warning is returned like any other result.
+        Failure::Tool(failure) | Failure::Fault(failure) => return failure.message.clone(),
         failure => error_list(&format!("{tool}Arguments"), &errors_of(input, failure)),
     };
     format!("Error executing tool {tool}: {text}")

@@ -193,15 +193,20 @@ fn run_plan(
     make_agent: &AgentFactory<'_>,
 ) -> Result<Records, RunError<Infallible>> {
     let (plan, scenarios) = quickstart(trials);
-    let pools = [WorkerPool::of_all_agents(&plan, jobs)];
-    let job = Job {
-        plan: &plan,
-        scenarios: &scenarios,
-        episodes: (from..plan.len()).into(),
-        pools: &pools,
-        make_agent,
-        make_environment: None,
-    };
+    run_from(&plan, &scenarios, jobs, from, make_agent)
+}
+
+/// Runs the episodes of a plan from this one on.
+fn run_from(
+    plan: &Plan,
+    scenarios: &[Scenario],
+    jobs: usize,
+    from: u64,
+    make_agent: &AgentFactory<'_>,
+) -> Result<Records, RunError<Infallible>> {
+    let pools = [WorkerPool::of_all_agents(plan, jobs)];
+    let episodes = (from..plan.len()).into();
+    let job = Job { plan, scenarios, episodes, pools: &pools, make_agent, make_environment: None };
     let (records, interrupted) = run_job(&job)?;
     assert!(!interrupted);
     Ok(records)

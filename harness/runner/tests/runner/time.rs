@@ -5,6 +5,7 @@ use healbench_runner::ScenarioContext;
 use healbench_scenarios::{Syntax, load_str};
 use serde_json::{Value, json};
 
+use super::memory_server::agent_factory;
 use super::outcomes::{TurnsAgent, run_agent};
 use super::*;
 
@@ -73,7 +74,7 @@ fn the_tool_lets_time_pass_for_every_agent() {
 }
 
 #[test]
-fn a_call_that_comes_again_counts_as_made_later() {
+fn a_later_call_counts_as_made_after_the_delay() {
     let rows = play("clock: on_retry", vec![send(), send()]);
     assert_eq!((failed(&rows), waited(&rows)), (vec![true, false], vec![0, 30]));
     // Calls that the limit does not concern wait for nothing.
@@ -141,19 +142,9 @@ fn the_cache_changes_no_answer_whatever_the_clock() {
             &scenarios,
         );
         let waits = clock == "wait_tool";
-        let make_agent = restless_agents(waits);
-        let run = |threads: usize| {
-            let pools = [WorkerPool::of_all_agents(&plan, threads)];
-            let job = Job {
-                plan: &plan,
-                scenarios: &scenarios,
-                episodes: (0..plan.len()).into(),
-                pools: &pools,
-                make_agent: &make_agent,
-                make_environment: None,
-            };
-            run_job(&job).unwrap().0
-        };
+        let make_agent =
+            agent_factory(move |_, _, script| Box::new(Restless { script: script.unwrap(), waits, turn: 0 }));
+        let run = |threads: usize| run_from(&plan, &scenarios, threads, 0, &make_agent).unwrap();
         let records = run(1);
         assert!(run(8) == records, "{clock}");
         let contexts: Vec<ScenarioContext<'_>> =
@@ -169,10 +160,4 @@ fn the_cache_changes_no_answer_whatever_the_clock() {
             }
         }
     }
-}
-
-fn restless_agents(
-    waits: bool,
-) -> impl for<'s> Fn(usize, EpisodeStart<'s>, Option<&'s Script>) -> Box<dyn Agent + 's> + Sync {
-    move |_, _, script| Box::new(Restless { script: script.unwrap(), waits, turn: 0 })
 }

@@ -18,16 +18,7 @@ fn totals(scenario: &str, profile: Profile) -> [u32; 4] {
     let plan = build_plan(&axes, &scenarios);
     let make_agent =
         agent_factory(move |_, start, script| Box::new(ScriptedAgent::new(&profile, start, script.unwrap())));
-    let pools = [WorkerPool::of_all_agents(&plan, 1)];
-    let job = Job {
-        plan: &plan,
-        scenarios: &scenarios,
-        episodes: (0..plan.len()).into(),
-        pools: &pools,
-        make_agent: &make_agent,
-        make_environment: None,
-    };
-    let (records, _) = run_job(&job).unwrap();
+    let records = run_from(&plan, &scenarios, 1, 0, &make_agent).unwrap();
     assert_eq!(records.episodes.len(), 40);
     let mut totals = [0; 4];
     for row in &records.episodes {
