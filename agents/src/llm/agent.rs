@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use healbench_core::diagnostics as words;
 use healbench_core::preamble as preamble_text;
 use healbench_core::{
     Agent, AgentError, EpisodeStart, NewRequest, Origin, ReceivedAnswer, RequestId, RequestLog, RequestLogError,
-    ToolCall, ToolResponse, ToolsMode, Turn, TurnCost, Usage, functions,
+    ToolCall, ToolResponse, ToolsMode, Turn, TurnCost, Usage, fingerprint, functions,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -17,8 +18,9 @@ use super::cassette::{Cassette, RecordedResponse, Request, Reservation};
 use super::endpoint::{Endpoint, EndpointError};
 use super::{
     Api, ApiRequest, Arguments, AssistantMessage, CallResult, Conversation, EpisodePermit, FinishReason, Function,
-    Message, Model, Reply, SentCall, UnreadableResponse, prompt_tools,
+    Message, Model, Reply, SentCall, UnreadableResponse, diagnostics, prompt_tools,
 };
+use crate::llm::wire_names::WireNames;
 
 /// The source of a model's replies.
 pub enum ModelBackend {
@@ -57,12 +59,14 @@ impl LlmAgentFactory {
         requests: Option<Arc<dyn RequestLog>>,
     ) -> LlmAgent<'s> {
         let functions = functions(start.tools);
-        let (system, native) = system_and_functions(&self.model, functions.clone());
+        let (system, mut native) = system_and_functions(&self.model, functions.clone());
+        let wire_names = WireNames::rename(&mut native);
         let preamble = preamble_text(&system, &native);
         LlmAgent {
             factory: Arc::clone(self),
             start,
             functions,
+            wire_names,
             conversation: Conversation {
                 system,
                 tools: native,
@@ -75,6 +79,9 @@ impl LlmAgentFactory {
             calls: 0,
             calls_truncated: false,
             tokens: 0,
+            latest: None,
+            request_bytes: 0,
+            diagnostics: Vec::new(),
             requests,
             next_request: 0,
             seed: (start.draws.draws("model", 0).bits() >> 33) as u32,
@@ -103,6 +110,8 @@ pub struct LlmAgent<'s> {
     factory: Arc<LlmAgentFactory>,
     start: EpisodeStart<'s>,
     functions: Vec<Function>,
+    /// The names of the functions in requests.
+    wire_names: WireNames,
     conversation: Conversation,
     preamble: String,
     opening_done: usize,
@@ -115,12 +124,37 @@ pub struct LlmAgent<'s> {
     calls_truncated: bool,
     /// The number of tokens used, by the provider's counts.
     tokens: u64,
+    /// The latest answered request. Null before the first.
+    latest: Option<AnsweredRequest>,
+    /// The bytes of the latest request.
+    request_bytes: usize,
+    /// What the server did to the answers, a word for each.
+    diagnostics: Vec<String>,
     requests: Option<Arc<dyn RequestLog>>,
     /// The number of the next request in the episode.
     next_request: u32,
     seed: u32,
     /// Held from the first request to the end of the episode.
     permit: Option<EpisodePermit>,
+}
+
+/// The size of a request that was answered.
+#[derive(Clone, Copy)]
+struct AnsweredRequest {
+    bytes: usize,
+    /// The tokens of its input, by the provider's count.
+    tokens: Option<u64>,
+}
+
+impl AnsweredRequest {
+    /// Returns the tokens that a longer request of the same conversation is expected to have.
+    fn expected(self, bytes: usize) -> u64 {
+        const BYTES_PER_TOKEN: u64 = 3;
+        match self.tokens {
+            Some(tokens) => tokens + bytes.saturating_sub(self.bytes) as u64 / BYTES_PER_TOKEN,
+            None => bytes as u64 / (BYTES_PER_TOKEN + 1),
+        }
+    }
 }
 
 impl Agent for LlmAgent<'_> {
@@ -149,6 +183,10 @@ impl Agent for LlmAgent<'_> {
 
     fn preamble(&self) -> Cow<'_, str> {
         Cow::Borrowed(&self.preamble)
+    }
+
+    fn diagnostics(&self) -> &[String] {
+        &self.diagnostics
     }
 }
 
@@ -184,7 +222,8 @@ impl LlmAgent<'_> {
         self.origin = Origin::Opening;
         // Mistral requires ids of exactly nine letters and digits.
         let id = format!("opening{:02}", self.opening_done % 100);
-        self.pending_calls.push((id.clone(), call.tool.clone()));
+        let name = self.wire_names.in_requests(&call.tool);
+        self.pending_calls.push((id.clone(), name.clone()));
         let message = match self.uses_prompt_tools() {
             true => AssistantMessage {
                 text: prompt_tools::call_text(&call.tool, &call.arguments),
@@ -192,12 +231,7 @@ impl LlmAgent<'_> {
             },
             false => AssistantMessage {
                 text: String::new(),
-                calls: vec![SentCall {
-                    id,
-                    name: call.tool.clone(),
-                    arguments: Arguments::Json(call.arguments.clone()),
-                    numbers: None,
-                }],
+                calls: vec![SentCall { id, name, arguments: Arguments::Json(call.arguments.clone()), numbers: None }],
                 raw: None,
             },
         };
@@ -207,10 +241,11 @@ impl LlmAgent<'_> {
 
     fn model_turn(&mut self) -> Result<Turn, AgentError> {
         match self.fetch_reply()? {
-            ModelReply::Answer { reply, latency_ms } => {
-                let Reply { message, finish_reason, usage } = reply;
+            ModelReply::Answer { mut reply, latency_ms, changes } => {
                 // Drop implausible counts.
-                let usage = usage.filter(is_plausible);
+                reply.usage = reply.usage.filter(|usage| is_plausible(usage, &reply.message));
+                self.note_answer(&reply, &changes);
+                let Reply { message, finish_reason, usage, .. } = reply;
                 let usd = usage.zip(self.factory.model.price).map(|(usage, price)| price.usd(&usage));
                 self.origin = Origin::Model(TurnCost { usage, usd, latency_ms });
                 self.tokens += usage.map_or(0, |usage| usage.input + usage.output);
@@ -225,6 +260,32 @@ impl LlmAgent<'_> {
                     FailureCause::ContextLength | FailureCause::Unparsed => Turn::Incomplete { text: reason },
                 })
             }
+        }
+    }
+
+    /// Remembers the size of the request that was answered, and notes what the server did to the answer.
+    fn note_answer(&mut self, reply: &Reply, changes: &[&'static str]) {
+        let bytes = self.request_bytes;
+        let has_calls = match self.uses_prompt_tools() {
+            true => !prompt_tools::parse_calls(&reply.message.text, &self.functions).0.is_empty(),
+            false => !reply.message.calls.is_empty(),
+        };
+        let model = &self.factory.model.model;
+        self.diagnostics.extend(diagnostics::of_answer(reply, model, bytes, has_calls, &self.conversation.tools));
+        self.diagnostics.extend(changes.iter().map(|change| format!("{}{change}", words::REQUEST)));
+        self.latest = Some(AnsweredRequest { bytes, tokens: reply.usage.map(|usage| usage.input) });
+    }
+
+    /// Returns the failure of a conversation that does not fit the context.
+    ///
+    /// # Errors
+    /// Returns a configuration error if no request of the episode was answered yet: the model has not written anything.
+    fn no_room(&self, reason: String) -> Result<ModelReply, AgentError> {
+        match self.latest {
+            Some(_) => Ok(ModelReply::Failure { reason, cause: FailureCause::ContextLength }),
+            None => Err(AgentError::Config(format!(
+                "{reason}; this was the first request of the episode: load the model with a larger context, or lower `max_output_tokens`"
+            ))),
         }
     }
 
@@ -250,18 +311,20 @@ impl LlmAgent<'_> {
         }
         let limit = self.factory.model.limits.episode_calls.unwrap_or(u32::MAX);
         let room = limit.saturating_sub(self.calls) as usize;
-        if room == 0 {
-            return Turn::Incomplete { text: "the episode's limit on calls is reached".to_owned() };
-        }
         self.calls_truncated = calls.len() > room;
-        let calls: Vec<SentCall> = calls.into_iter().take(room).collect();
+        // What is not called was written, and paid for.
+        let (calls, dropped) = calls.split_at(room.min(calls.len()));
+        let dropped: Vec<String> =
+            dropped.iter().map(|call| prompt_tools::call_text(&call.name, &call.arguments.to_json())).collect();
+        let text = std::iter::once(text).chain(dropped).filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n");
+        if calls.is_empty() {
+            return Turn::Incomplete { text };
+        }
+        let calls = calls.to_vec();
         self.pending_calls = calls.iter().map(|call| (call.id.clone(), call.name.clone())).collect();
         let call = |call: SentCall| ToolCall {
-            tool: call.name,
-            arguments: match call.arguments {
-                Arguments::Json(value) => value,
-                Arguments::Text(text) => Value::String(text),
-            },
+            tool: self.wire_names.own(&call.name),
+            arguments: call.arguments.to_json(),
             numbers: call.numbers,
         };
         Turn::Calls { calls: calls.into_iter().map(call).collect(), waited_s: 0, text }
@@ -277,7 +340,8 @@ impl LlmAgent<'_> {
         let taken: BTreeSet<&str> = earlier.flatten().map(|call| call.id.as_str()).collect();
         for call in &mut message.calls {
             if taken.contains(call.id.as_str()) {
-                let new = format!("{}_{}", call.id, self.conversation.messages.len());
+                let place = format!("{} {}", call.id, self.conversation.messages.len());
+                let new = short_id(place.as_bytes());
                 if let Some(raw) = &mut message.raw {
                     rename_call_id(raw, &call.id, &new);
                 }
@@ -292,9 +356,10 @@ impl LlmAgent<'_> {
         let model = &factory.model;
         let api_request = model.api.request(model, &self.conversation, self.seed);
         let bytes = json_bytes(&api_request.body);
+        self.request_bytes = bytes;
         if bytes > MAX_REQUEST {
             let reason = format!("the request would have {bytes} bytes; at most {} MiB are sent", MAX_REQUEST >> 20);
-            return Ok(ModelReply::Failure { reason, cause: FailureCause::ContextLength });
+            return self.no_room(reason);
         }
         let request = Request { api: model.api, model: &model.model, trial: self.start.trial, body: &api_request.body };
         let id = RequestId { episode: self.start.episode, turn: self.next_request };
@@ -335,6 +400,12 @@ impl LlmAgent<'_> {
                 }
             }
         }
+    }
+
+    /// Returns true if the latest request is expected to exceed the context that the server lists for the model.
+    fn fills_context(&self, endpoint: &Endpoint) -> bool {
+        let expected = self.latest.map(|latest| latest.expected(self.request_bytes));
+        expected.zip(endpoint.context_tokens.get().copied()).is_some_and(|(expected, context)| expected >= context)
     }
 
     /// Acquires the episode's permit unless it is already held.
@@ -400,16 +471,25 @@ impl LlmAgent<'_> {
         loop {
             let response = match endpoint.send(&api_request.path, &api_request.body, &self.factory.stop, lost_answers) {
                 Ok(response) => response,
-                Err(EndpointError::TooLong(reason)) => return failure(reason, FailureCause::ContextLength),
+                Err(EndpointError::Invalid(reason)) if self.fills_context(endpoint) => {
+                    return failure(reason, FailureCause::ContextLength);
+                }
+                Err(EndpointError::TooLong(reason)) => {
+                    self.no_room(reason.clone())?;
+                    return failure(reason, FailureCause::ContextLength);
+                }
                 Err(EndpointError::Refused(reason)) => return failure(reason, FailureCause::Policy),
                 Err(EndpointError::Unparsed(reason)) => return failure(reason, FailureCause::Unparsed),
-                Err(EndpointError::Config(reason)) => return Err(AgentError::Config(reason)),
+                Err(EndpointError::Invalid(reason) | EndpointError::Config(reason)) => {
+                    return Err(AgentError::Config(reason));
+                }
                 Err(EndpointError::Infra(reason)) => return Err(AgentError::Infra(reason)),
                 Err(EndpointError::Stopped) => return Err(AgentError::Stopped),
             };
             match api.reply(&response.body) {
                 Ok(reply) => {
-                    let model_reply = ModelReply::Answer { reply, latency_ms: response.latency_ms };
+                    let (latency_ms, changes) = (response.latency_ms, response.changes);
+                    let model_reply = ModelReply::Answer { reply, latency_ms, changes };
                     return Ok((model_reply, response.body, response.latency_ms));
                 }
                 Err(error) if failed == self.factory.model.limits.retries => {
@@ -424,6 +504,13 @@ impl LlmAgent<'_> {
             }
         }
     }
+}
+
+/// Returns an id of nine letters and digits, which every server takes.
+fn short_id(of: &[u8]) -> String {
+    let mut id = fingerprint(of);
+    id.truncate(9);
+    id
 }
 
 /// A reply, the body to record, and the latency in milliseconds.
@@ -506,8 +593,10 @@ fn json_bytes(value: &Value) -> usize {
 /// More tokens than any conversation can have.
 const IMPLAUSIBLE: u64 = 1 << 40;
 
-fn is_plausible(usage: &Usage) -> bool {
-    usage.input < IMPLAUSIBLE && usage.output < IMPLAUSIBLE
+/// Returns true if a provider may have counted so. Counts of zero are those of a server that does not count.
+fn is_plausible(usage: &Usage, message: &AssistantMessage) -> bool {
+    let is_empty = message.text.is_empty() && message.calls.is_empty();
+    (1..IMPLAUSIBLE).contains(&usage.input) && usage.output < IMPLAUSIBLE && (usage.output > 0 || is_empty)
 }
 
 fn unreadable(api: Api, error: &UnreadableResponse) -> AgentError {
@@ -519,12 +608,11 @@ enum ModelReply {
     Answer {
         reply: Reply,
         latency_ms: u64,
+        /// What was changed in the request for the server.
+        changes: Vec<&'static str>,
     },
     /// There is no reply, for a reason other than the network or the server's availability.
-    Failure {
-        reason: String,
-        cause: FailureCause,
-    },
+    Failure { reason: String, cause: FailureCause },
 }
 
 /// The reason why there is no reply.
@@ -548,7 +636,7 @@ impl ModelReply {
     /// Returns the provider's token counts.
     fn usage(&self) -> Option<Usage> {
         match self {
-            ModelReply::Answer { reply, .. } => reply.usage.filter(is_plausible),
+            ModelReply::Answer { reply, .. } => reply.usage.filter(|usage| is_plausible(usage, &reply.message)),
             // A rejected request costs nothing; what the server could not parse was generated.
             ModelReply::Failure { cause: FailureCause::Unparsed, .. } => None,
             ModelReply::Failure { .. } => Some(Usage::default()),
@@ -561,6 +649,6 @@ impl ModelReply {
             return Ok(ModelReply::Failure { reason: reason.to_owned(), cause });
         }
         let reply = api.reply(&recorded.body).map_err(|error| unreadable(api, &error))?;
-        Ok(ModelReply::Answer { reply, latency_ms: recorded.latency_ms })
+        Ok(ModelReply::Answer { reply, latency_ms: recorded.latency_ms, changes: Vec::new() })
     }
 }

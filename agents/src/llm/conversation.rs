@@ -58,6 +58,16 @@ pub enum Arguments {
     Text(String),
 }
 
+impl Arguments {
+    /// Returns the arguments as JSON; text as a string.
+    pub fn to_json(&self) -> Value {
+        match self {
+            Arguments::Json(value) => value.clone(),
+            Arguments::Text(text) => Value::String(text.clone()),
+        }
+    }
+}
+
 /// The result of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallResult {
@@ -78,6 +88,10 @@ pub struct Reply {
     pub finish_reason: FinishReason,
     /// The token counts reported by the provider, if any.
     pub usage: Option<Usage>,
+    /// The model that answered, by the server's own words.
+    pub model: Option<String>,
+    /// True if the calls were not where the API documents them, but in another choice.
+    pub in_other_choice: bool,
 }
 
 /// The reason why a model stopped generating.

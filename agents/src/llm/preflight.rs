@@ -1,7 +1,7 @@
 //! Checks before the first paid request: whether the server is reachable, accepts the key and has the model.
 
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use healbench_text::secrets;
 use reqwest::Url;
@@ -11,6 +11,9 @@ use super::endpoint::{AttemptError, Endpoint, RawAnswer, classify};
 use super::lenient_json;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// The longest wait for a server that loads its model, and the time between two questions.
+const LOADING: Duration = Duration::from_secs(600);
+const LOADING_POLL: Duration = Duration::from_secs(1);
 /// The most models listed when the requested one is missing.
 const MAX_SUGGESTIONS: usize = 8;
 
@@ -67,13 +70,17 @@ impl PreflightError {
                     .to_owned()
             }
             PreflightError::BadKey { key_env: Some(variable), .. } => {
-                format!("set {variable} to a key that is valid for this server, or name another variable by `key_env`")
+                format!(
+                    "set {variable} to a key that is valid for this server, without `Bearer ` or quotes, or name another \
+                     variable by `key_env`; if the key may only not list the models, set `check_model = false`"
+                )
             }
             PreflightError::BadKey { key_env: None, .. } => {
                 "name the environment variable that holds the key by `key_env`".to_owned()
             }
             PreflightError::Unavailable { .. } => {
-                "see that the server runs, and that `base_url` is its address with the path of the API (often /v1)"
+                "see that the server runs, and that `base_url` is its address with the path of the API (often /v1); a \
+                 certificate of your own authority is named in SSL_CERT_FILE"
                     .to_owned()
             }
         }
@@ -82,21 +89,37 @@ impl PreflightError {
 
 impl Endpoint {
     /// Requests the server's list of models, or the model's own resource where the API has one. The request costs
-    /// nothing.
+    /// nothing. A server that says that it is loading its model is waited for, at most ten minutes; `note_wait` is then
+    /// called once with what it says.
     ///
     /// # Errors
     /// Returns the problem that would make every request fail.
-    pub fn preflight(&self, stop: &AtomicBool) -> Result<Preflight, PreflightError> {
+    pub fn preflight(&self, stop: &AtomicBool, note_wait: &dyn Fn(&str)) -> Result<Preflight, PreflightError> {
         let url = self.models_url().map_err(|reason| self.unavailable(&reason))?;
-        let answer = match self.fetch(&url, stop) {
+        let mut answer = match self.fetch(&url, stop) {
             Ok(answer) if !answer.status.is_server_error() => answer,
             _ => self.fetch(&url, stop).map_err(|error| self.unavailable(&reason(error)))?,
         };
+        let started = Instant::now();
+        while is_loading(&answer) && started.elapsed() < LOADING {
+            if started.elapsed() < LOADING_POLL {
+                note_wait(&classify::message(&answer, &secrets()));
+            }
+            if !self.sleep(LOADING_POLL, stop) {
+                return Err(self.unavailable("stopped"));
+            }
+            answer = self.fetch(&url, stop).map_err(|error| self.unavailable(&reason(error)))?;
+        }
         let message = classify::message(&answer, &secrets());
         match answer.status.as_u16() {
+            // Without the check, the key need not be allowed to list models.
+            401 | 403 if !self.model.check_model && self.model.key_env.is_some() => Ok(Preflight::Unchecked),
             401 | 403 => Err(self.bad_key(message)),
             // Gemini reports an invalid key with status 400.
             400 if String::from_utf8_lossy(&answer.body).contains("API_KEY_INVALID") => Err(self.bad_key(message)),
+            200..300 if error_in(&answer).is_some() => {
+                Err(self.unavailable(&format!("it answers with an error: {}", error_in(&answer).unwrap_or_default())))
+            }
             _ if !self.model.check_model => Ok(Preflight::Unchecked),
             200..300 => self.check_listing(&answer),
             300..400 => Err(self.unavailable(&classify::redirect_message(&answer, &secrets()))),
@@ -126,21 +149,40 @@ impl Endpoint {
     }
 
     fn check_listing(&self, answer: &RawAnswer) -> Result<Preflight, PreflightError> {
-        if let Some(other) = classify::non_json_content_type(&answer.headers) {
-            return Err(self.unavailable(&format!("it answers with {other}, not JSON")));
-        }
         let Ok(body) = lenient_json::parse::<Value>(&answer.body) else {
-            return Err(self.unavailable("its answer is not JSON"));
+            let other = classify::non_json_content_type(&answer.headers);
+            let title = classify::titled(&answer.body);
+            return Err(self.unavailable(&match other {
+                Some(other) => format!("it answers with {other}, not JSON{title}"),
+                None => format!("its answer is not JSON{title}"),
+            }));
         };
+        self.learn_context(&body);
         if self.has_model_resource() {
             return Ok(Preflight::Found);
         }
-        let Some(known) = model_names(&body) else { return Ok(Preflight::Unchecked) };
+        let Some(entries) = entries(&body) else { return Ok(Preflight::Unchecked) };
+        let known: Vec<&str> = entries.into_iter().flat_map(names).collect();
         let wanted = self.model.model.as_str();
         if known.iter().any(|name| is_same_model(name, wanted)) {
             return Ok(Preflight::Found);
         }
         Err(self.no_model(nearest(known, wanted)))
+    }
+
+    /// Remembers how many tokens the model's context has room for, if the server lists it.
+    fn learn_context(&self, body: &Value) {
+        let wanted = self.model.model.as_str();
+        let entry = match self.has_model_resource() {
+            true => Some(body),
+            false => {
+                entries(body).into_iter().flatten().find(|item| names(item).any(|name| is_same_model(name, wanted)))
+            }
+        };
+        if let Some(tokens) = entry.and_then(context_tokens) {
+            // The first answer counts.
+            let _ = self.context_tokens.set(tokens);
+        }
     }
 
     fn no_model(&self, known: Vec<&str>) -> PreflightError {
@@ -171,16 +213,47 @@ fn is_unknown_path(answer: &RawAnswer) -> bool {
     String::from_utf8_lossy(&answer.body).contains("File Not Found")
 }
 
-/// Returns the names in a list of models, or `None` if `body` is not such a list.
-fn model_names(body: &Value) -> Option<Vec<&str>> {
+/// Returns true if a server says that it is loading its model.
+fn is_loading(answer: &RawAnswer) -> bool {
+    answer.status.as_u16() == 503 && String::from_utf8_lossy(&answer.body).to_lowercase().contains("loading")
+}
+
+/// Returns the error in an answer that says it is none.
+fn error_in(answer: &RawAnswer) -> Option<String> {
+    let body = lenient_json::parse::<Value>(&answer.body).ok()?;
+    let error = body.get("error").filter(|error| !error.is_null() && entries(&body).is_none())?;
+    let message = error.get("message").unwrap_or(error);
+    Some(message.as_str().map_or_else(|| message.to_string(), str::to_owned))
+}
+
+/// Returns the entries of a list of models, or `None` if `body` is not such a list.
+fn entries(body: &Value) -> Option<Vec<&Value>> {
     let items = |key: &str| body.get(key).and_then(Value::as_array);
     let lists: Vec<&Vec<Value>> = [items("data"), items("models"), body.as_array()].into_iter().flatten().collect();
-    let known: Vec<&str> = lists
-        .iter()
-        .flat_map(|list| list.iter())
-        .flat_map(|item| ["id", "name", "model"].into_iter().filter_map(|key| item.get(key)?.as_str()))
-        .collect();
-    (!lists.is_empty()).then_some(known)
+    (!lists.is_empty()).then(|| lists.into_iter().flatten().collect())
+}
+
+/// Returns the names in an entry of a list of models.
+fn names(entry: &Value) -> impl Iterator<Item = &str> {
+    ["id", "name", "model"].into_iter().filter_map(|key| entry.get(key)?.as_str())
+}
+
+/// The fields with the size of a model's context, in the lists of vLLM and SGLang, OpenRouter, Groq, LM Studio, llama.cpp,
+/// Gemini and Anthropic. What is loaded counts before what the model was trained for.
+const CONTEXT_FIELDS: [&str; 9] = [
+    "/max_model_len",
+    "/loaded_context_length",
+    "/context_length",
+    "/context_window",
+    "/max_context_length",
+    "/meta/n_ctx",
+    "/inputTokenLimit",
+    "/max_input_tokens",
+    "/meta/n_ctx_train",
+];
+
+fn context_tokens(entry: &Value) -> Option<u64> {
+    CONTEXT_FIELDS.iter().find_map(|field| entry.pointer(field)?.as_u64())
 }
 
 /// Compares names, ignoring the tag `latest`, which Ollama omits, and the prefix `models/`, which Gemini adds.

@@ -276,12 +276,16 @@ fn arguments_of_any_form_are_a_call() {
     assert_eq!(
         arguments,
         [
-            Arguments::Json(json!("Monday")),
-            Arguments::Json(Value::Null),
-            Arguments::Text(String::new()),
+            Arguments::Text("Monday".to_owned()),
+            Arguments::Json(json!({})),
+            Arguments::Json(json!({})),
             Arguments::Json(json!({})),
         ]
     );
+    // Nothing but an object may be sent back.
+    let content = json!([{"type": "tool_use", "id": "a", "name": "f", "input": "{\"day\": 1}"}, {"type": "tool_use", "id": "b", "name": "f", "input": [1]}]);
+    let raw = read(answer(content, "tool_use")).message.raw.unwrap();
+    assert_eq!([&raw[0]["input"], &raw[1]["input"]], [&json!({"day": 1}), &json!({"arguments": [1]})]);
     assert_eq!(calls[3].name, "");
 }
 

@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use healbench_agents::llm::{
-    Api, Connections, Endpoint, EndpointError, EndpointResponse, Limits, Model, Network, Sampling, SetupError,
+    Api, Connections, Endpoint, EndpointError, EndpointResponse, Limits, LlmAgent, LlmAgentFactory, Model,
+    ModelBackend, Network, Sampling, SetupError,
 };
-use healbench_core::{Object, ToolsMode};
+use healbench_core::{DrawKey, EpisodeStart, Object, Seed, ToolsMode};
 use serde_json::json;
 
 use crate::hostile_server::*;
@@ -51,6 +52,23 @@ pub(crate) fn endpoint_of(model: &Model) -> Endpoint {
 
 pub(crate) fn endpoint(server: &HostileServer, retries: u32) -> Endpoint {
     endpoint_of(&model(&server.url, retries))
+}
+
+/// Returns an agent of a model on `server` for a task without tools, with the model changed by `change`.
+pub(crate) fn agent_on(server: &HostileServer, change: impl Fn(&mut Model)) -> LlmAgent<'static> {
+    let mut model = model(&server.url, 0);
+    change(&mut model);
+    let endpoint = endpoint_of(&model);
+    agent_of(model, endpoint)
+}
+
+/// Returns the same agent of a model with its endpoint.
+pub(crate) fn agent_of(model: Model, endpoint: Endpoint) -> LlmAgent<'static> {
+    let backend = Arc::new(ModelBackend::Live(endpoint));
+    let stop = Arc::new(AtomicBool::new(false));
+    let factory = Arc::new(LlmAgentFactory { model, backend, stop, recording_date: String::new() });
+    let draws = DrawKey::of_trial(Seed(1), "test", 0);
+    factory.agent(EpisodeStart { prompt: "Go.", tools: &[], opening: &[], episode: 0, trial: 0, draws }, None)
 }
 
 fn send(endpoint: &Endpoint) -> Result<EndpointResponse, EndpointError> {
@@ -212,7 +230,7 @@ fn silence_ends_with_the_timeout() {
     for begun in ["", "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{"] {
         let started = Instant::now();
         let (error, _) = always(0, || ServerAction::Stall(begun.as_bytes().to_vec()));
-        assert_eq!(infra(error), "no complete answer within 1 s (1 attempt)");
+        assert_eq!(infra(error), "no complete answer within 1 s, which `timeout_s` allows (1 attempt)");
         assert!(started.elapsed() < SILENCE, "{:?}", started.elapsed());
     }
 }
@@ -262,7 +280,7 @@ fn a_server_that_repeats_the_key_is_not_quoted() {
         assert!(!format!("{endpoint:?}").contains("Cc2") && !format!("{endpoint:#?}").contains("Ee4"));
     }
     // Echo the key where no text is expected.
-    let _ = always(0, || with(200, &[("content-type", KEY)], "{}"));
+    let _ = always(0, || with(200, &[("content-type", KEY)], "<p>"));
     let _ = always(0, || ServerAction::Raw(format!("HTTP/1.1 {KEY}\r\n\r\n").into_bytes()));
 }
 
@@ -277,7 +295,7 @@ fn a_body_to_be_kept_is_redacted() {
 fn a_request_that_never_works_is_made_once() {
     for status in [400, 401, 403, 404, 422] {
         let (error, received) = always(3, move || json(status, r#"{"error": {"message": "no\u001b[2J"}}"#));
-        let EndpointError::Config(message) = error else { panic!("{error:?}") };
+        let (EndpointError::Config(message) | EndpointError::Invalid(message)) = error else { panic!("{error:?}") };
         assert!(message.ends_with(r": no\u{1b}[2J") && received == 1, "{message}");
     }
     let (error, received) =

@@ -17,7 +17,7 @@ fn preflight(
     let server = HostileServer::start(move |_, _| action());
     let mut model = model(&format!("{}/v1", server.url), 0);
     model.api = api;
-    let result = endpoint_of(&model).preflight(&NEVER);
+    let result = endpoint_of(&model).preflight(&NEVER, &|_| ());
     if let Err(error) = &result {
         let text = format!("{error} {error:?} {}", error.help());
         assert!(!text.contains("Cc2") && !text.contains("Ee4") && !error.to_string().contains('\n'), "{text}");
@@ -86,7 +86,7 @@ fn a_rejected_key_is_reported_by_its_variable() {
     let server = HostileServer::start(|_, _| json(401, "{}"));
     let mut model = model(&server.url, 0);
     (model.key_env, model.check_model) = (None, false);
-    let error = endpoint_of(&model).preflight(&NEVER).unwrap_err();
+    let error = endpoint_of(&model).preflight(&NEVER, &|_| ()).unwrap_err();
     assert!(error.to_string().contains("wants a key, and none is set"), "{error}");
 }
 
@@ -101,7 +101,7 @@ fn a_server_without_a_list_is_not_checked() {
     let server = HostileServer::start(|_, _| json(500, "{}"));
     let mut model = model(&server.url, 0);
     model.check_model = false;
-    assert_eq!(endpoint_of(&model).preflight(&NEVER), Ok(Preflight::Unchecked));
+    assert_eq!(endpoint_of(&model).preflight(&NEVER, &|_| ()), Ok(Preflight::Unchecked));
 }
 
 #[test]
@@ -114,7 +114,10 @@ fn a_server_that_does_not_work_is_reported_after_a_second_request() {
         other => panic!("{other:?}"),
     };
     assert_eq!(dead(|| json(500, "{}")), ("HTTP 500 Internal Server Error: {}".to_owned(), 2));
-    assert_eq!(dead(|| ServerAction::Stall(Vec::new())), ("no complete answer within 1 s".to_owned(), 2));
+    assert_eq!(
+        dead(|| ServerAction::Stall(Vec::new())),
+        ("no complete answer within 1 s, which `timeout_s` allows".to_owned(), 2)
+    );
     assert_eq!(dead(|| ServerAction::Reset).1, 2);
     assert_eq!(
         dead(|| with(200, &[("content-type", "text/html")], "<html>")),
@@ -127,5 +130,5 @@ fn a_server_that_does_not_work_is_reported_after_a_second_request() {
         HostileServer::start(
             |n, _| if n == 0 { ServerAction::Reset } else { json(200, r#"{"data": [{"id": "small"}]}"#) },
         );
-    assert_eq!(endpoint(&server, 0).preflight(&NEVER), Ok(Preflight::Found));
+    assert_eq!(endpoint(&server, 0).preflight(&NEVER, &|_| ()), Ok(Preflight::Found));
 }

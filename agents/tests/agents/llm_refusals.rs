@@ -1,28 +1,16 @@
 //! Refusals of models and providers: turns of their own, and not those of an agent that stops.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
-use healbench_agents::llm::{LlmAgentFactory, ModelBackend};
-use healbench_core::{Agent, DrawKey, EpisodeStart, Seed, Turn};
+use healbench_core::{Agent, Turn};
 use serde_json::{Value, json};
 
 use crate::hostile_server::{HostileServer, json};
-use crate::llm_endpoint::{endpoint_of, model};
+use crate::llm_endpoint::agent_on;
 
 /// Returns the first turn of a model whose provider responds in this way.
 fn first_turn(status: u16, body: &Value) -> Turn {
     let body = body.to_string();
     let server = HostileServer::start(move |_, _| json(status, &body));
-    let model = model(&server.url, 0);
-    let backend = Arc::new(ModelBackend::Live(endpoint_of(&model)));
-    let stop = Arc::new(AtomicBool::new(false));
-    let factory = Arc::new(LlmAgentFactory { model, backend, stop, recording_date: String::new() });
-    let draws = DrawKey::of_trial(Seed(1), "test", 0);
-    factory
-        .agent(EpisodeStart { prompt: "Go.", tools: &[], opening: &[], episode: 0, trial: 0, draws }, None)
-        .next_turn(&[])
-        .unwrap()
+    agent_on(&server, |_| ()).next_turn(&[]).unwrap()
 }
 
 fn reply(message: Value, finish_reason: &str) -> Value {

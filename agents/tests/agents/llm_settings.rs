@@ -259,7 +259,9 @@ fn unknown_words_name_the_nearest() {
 fn base_urls_are_checked_and_never_shown() {
     let credentials =
         "`model.m.base_url` holds credentials, which are not shown; they belong into `key_env` or `headers_env`";
-    let query = "`model.m.base_url` has a query or a fragment, which is not shown; write one such as `http://127.0.0.1:8080/v1`";
+    let query = "`model.m.base_url` has a query or a fragment, which is not shown; only `?api-version=…` may follow on the path; a key belongs into `key_env` or \
+                 `headers_env`";
+    let endpoint = "`model.m.base_url` is the address of one endpoint; leave out the last part of its path, up to what is often `/v1`";
     let scheme = "`model.m.base_url` has to be an `http` or `https` URL; write one such as `http://127.0.0.1:8080/v1`";
     let no_url = "`model.m.base_url` is not a URL; write one such as `http://127.0.0.1:8080/v1`";
     let cases = [
@@ -267,6 +269,9 @@ fn base_urls_are_checked_and_never_shown() {
         ("https://hunter2@example.org/v1", credentials),
         ("https://example.org/v1?key=hunter2", query),
         ("https://example.org/v1#hunter2", query),
+        ("https://example.org/v1?api-version=1&key=hunter2", query),
+        ("https://example.org/v1/chat/completions", endpoint),
+        ("https://example.org/v1/messages/", endpoint),
         ("ftp://example.org", scheme),
         ("localhost:8080/hunter2", scheme),
         ("hunter2", no_url),

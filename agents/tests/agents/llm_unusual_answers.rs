@@ -9,18 +9,11 @@ use healbench_core::{Agent, AgentError, DrawKey, EpisodeStart, Seed, ToolCall, T
 use serde_json::{Value, json};
 
 use crate::hostile_server::{HostileServer, json};
-use crate::llm_endpoint::{KEY, endpoint_of, model};
+use crate::llm_endpoint::{KEY, agent_on, endpoint_of, model};
 
 fn first_turn(change: impl Fn(&mut Model), body: String) -> Result<Turn, AgentError> {
     let server = HostileServer::start(move |_, _| json(200, &body));
-    let mut model = model(&server.url, 0);
-    change(&mut model);
-    let backend = Arc::new(ModelBackend::Live(endpoint_of(&model)));
-    let stop = Arc::new(AtomicBool::new(false));
-    let factory = Arc::new(LlmAgentFactory { model, backend, stop, recording_date: String::new() });
-    let draws = DrawKey::of_trial(Seed(1), "test", 0);
-    let start = EpisodeStart { prompt: "Go.", tools: &[], opening: &[], episode: 0, trial: 0, draws };
-    factory.agent(start, None).next_turn(&[])
+    agent_on(&server, change).next_turn(&[])
 }
 
 /// Returns the only call of a turn.

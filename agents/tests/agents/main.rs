@@ -14,6 +14,7 @@ mod llm_openai;
 mod llm_preflight;
 mod llm_prices;
 mod llm_refusals;
+mod llm_server_kinds;
 mod llm_settings;
 mod llm_settings_numbers;
 mod llm_unusual_answers;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use healbench_agents::external::{Program, ProgramFactory, ProgramTable, parse_program_tables};
 use healbench_agents::llm::cassette::Cassette;
@@ -11,16 +12,17 @@ use healbench_agents::llm::{
     Endpoint, HOST_VARIABLE, LlmAgentFactory, Model, ModelBackend, ModelTable, Network, Preflight, PreflightError,
     PriceTable, SetupError, parse_model_tables, resolve_model,
 };
-use healbench_core::{AgentKind, AgentSpec, EnvironmentKind, Opening, Shards, fingerprint};
+use healbench_core::{AgentKind, AgentSpec, EnvironmentKind, Opening, Plan, Shards, fingerprint};
 use healbench_files::hint;
 use healbench_mcp::Supervisor;
 use healbench_runner::{Budget, WorkerPool};
-use healbench_store::{CassetteMode, PriceSource};
+use healbench_store::{CassetteMode, PriceSource, ServerWait};
 use healbench_text::plain_text;
 
 use crate::args::AxisArgs;
 use crate::clock::timestamp;
 use crate::error::{CliError, ErrorKind, ExitStatus};
+use crate::progress::ServerWaits;
 use crate::run_spec::{AgentConfig, RunSpec};
 use crate::signals::own_program;
 use crate::terminal::Terminal;
@@ -216,6 +218,23 @@ impl ModelClients {
         })
     }
 
+    /// Returns a function that says which servers requests wait for, for two seconds or more.
+    pub(crate) fn waits(&self, plan: &Plan) -> ServerWaits {
+        let models = plan.agents.iter().zip(&self.agents).filter_map(|(spec, agent)| match agent {
+            ReadyAgent::Model(factory) => Some((spec.to_string(), Arc::clone(factory))),
+            ReadyAgent::Reader | ReadyAgent::Program(_) => None,
+        });
+        let models: Vec<(String, Arc<LlmAgentFactory>)> = models.collect();
+        Box::new(move || {
+            let waits = models.iter().filter_map(|(agent, factory)| {
+                let wait = factory.backend.endpoint()?.waiting()?;
+                let seconds = wait.until.saturating_duration_since(Instant::now()).as_secs();
+                (seconds >= 2).then(|| ServerWait { agent: agent.clone(), seconds, reason: wait.reason })
+            });
+            waits.collect()
+        })
+    }
+
     /// Merges new recordings into the files of the cassette folder.
     pub(crate) fn finish(&self) -> Result<(), CliError> {
         let records = self.models().any(|factory| factory.backend.endpoint().is_some());
@@ -267,7 +286,8 @@ impl ModelClients {
             }
             seen.push(&factory.backend);
             let Some(endpoint) = factory.backend.endpoint() else { continue };
-            let checked = endpoint.preflight(stop);
+            let checked =
+                endpoint.preflight(stop, &|reason| terminal.note(&format!("{spec}: waits for the server: {reason}")));
             if stop.load(Ordering::Relaxed) {
                 return Err(CliError::interrupted());
             }

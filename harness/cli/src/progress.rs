@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use healbench_render::progress as format_progress;
-use healbench_store::{EpisodeResult, RunDir};
+use healbench_store::{EpisodeResult, Progress, RunDir, ServerWait};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::clock::since_1970;
@@ -42,7 +42,11 @@ struct ProgressReporter {
     run: RunDir,
     state: Mutex<ProgressState>,
     beacon: Option<Beacon>,
+    waits: ServerWaits,
 }
+
+/// Returns the servers that requests wait for at the moment.
+pub(crate) type ServerWaits = Box<dyn Fn() -> Vec<ServerWait> + Send + Sync>;
 
 impl RunProgress {
     /// Starts reporting from an initial state.
@@ -51,6 +55,7 @@ impl RunProgress {
         run: &RunDir,
         state: ProgressState,
         beacon: Option<Beacon>,
+        waits: ServerWaits,
     ) -> RunProgress {
         let bar = terminal.draws_progress().then(|| {
             let bar = ProgressBar::with_draw_target(Some(state.total()), ProgressDrawTarget::stderr());
@@ -64,7 +69,7 @@ impl RunProgress {
             bar
         });
         let reporter =
-            ProgressReporter { terminal: *terminal, bar, run: run.clone(), state: Mutex::new(state), beacon };
+            ProgressReporter { terminal: *terminal, bar, run: run.clone(), state: Mutex::new(state), beacon, waits };
         reporter.draw(&reporter.lock());
         let reporter = Arc::new(reporter);
         RunProgress { ticker: Some(spawn_ticker(Arc::clone(&reporter))), reporter }
@@ -101,10 +106,14 @@ impl ProgressReporter {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn snapshot(&self, state: &ProgressState, now: Instant, unix_seconds: u64) -> Progress {
+        Progress { waits: (self.waits)(), ..state.snapshot(now, unix_seconds) }
+    }
+
     fn draw(&self, state: &ProgressState) {
         if let Some(bar) = &self.bar {
             // Set the text first, because either call draws.
-            let text = format_progress(&state.snapshot(Instant::now(), 0));
+            let text = format_progress(&self.snapshot(state, Instant::now(), 0));
             let width = self.terminal.progress_width();
             let columns = if width > MAX_WIDTH_WITHOUT_BAR { width - BAR_COLUMNS } else { width };
             bar.set_message(console::truncate_str(&text, columns, "…").into_owned());
@@ -125,7 +134,7 @@ fn spawn_ticker(reporter: Arc<ProgressReporter>) -> (Sender<()>, JoinHandle<()>)
             let snapshot = {
                 let state = reporter.lock();
                 reporter.draw(&state);
-                state.snapshot(now, since_1970().as_secs())
+                reporter.snapshot(&state, now, since_1970().as_secs())
             };
             if reporter.bar.is_none() && line_throttle.is_due(now) {
                 reporter.terminal.note(&format!("finished {}", format_progress(&snapshot)));
@@ -135,8 +144,9 @@ fn spawn_ticker(reporter: Arc<ProgressReporter>) -> (Sender<()>, JoinHandle<()>)
                 // Only `healbench status` misses it.
                 let _ = beacon.write(&snapshot);
             }
-            if is_alive || last_written != Some(snapshot.done) {
-                last_written = Some(snapshot.done);
+            let written = Some((snapshot.done, snapshot.waits.is_empty()));
+            if is_alive || last_written != written {
+                last_written = written;
                 if let Err(error) = reporter.run.write_progress(&snapshot)
                     && !std::mem::replace(&mut reported, true)
                 {

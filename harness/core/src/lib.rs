@@ -12,6 +12,7 @@ mod claim;
 mod condition;
 mod counts;
 mod definitions;
+pub mod diagnostics;
 mod draw;
 mod environment;
 mod error_class;

@@ -169,7 +169,7 @@ pub struct BilledTokens {
 }
 
 /// The model usage of an episode.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModelUsage {
     /// The calls of the seeded opening, which the model did not make although the conversation shows them as its own.
     pub opening_calls: u32,
@@ -182,6 +182,9 @@ pub struct ModelUsage {
     pub usd: Option<f64>,
     /// The response time of the model in milliseconds; null for a program.
     pub latency_ms: Option<u64>,
+    /// What its server did to its answers, as words of [`diagnostics`](crate::diagnostics), one for each answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub diagnostics: Vec<String>,
 }
 
 /// The turns of an agent in an episode that cannot be computed again. With the responses of its calls, they are a

@@ -163,6 +163,11 @@ pub trait Agent {
         Cow::Borrowed("")
     }
 
+    /// Returns what a server did to the answers of its model so far, as words of [`diagnostics`](crate::diagnostics).
+    fn diagnostics(&self) -> &[String] {
+        &[]
+    }
+
     /// Returns what is known of a program's episode so far; `None` for any other agent.
     fn program_report(&self) -> Option<ProgramReport> {
         None

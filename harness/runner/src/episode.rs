@@ -83,6 +83,7 @@ pub(crate) fn run_episode(
                     observe(EpisodeEvent::Program(&report));
                     episode_run.model.usage = report.usage;
                 }
+                episode_run.model.diagnostics = agent.diagnostics().to_vec();
                 // The processes of a program end before its state is judged.
                 drop(agent);
                 ending
@@ -453,7 +454,7 @@ impl<'a> EpisodeRun<'a> {
     /// Returns the usage of the model: that of a model that took no turn is known to be nothing.
     fn model(&self) -> ModelUsage {
         let ModelUsage { turns, latency_ms, .. } = self.model;
-        ModelUsage { turns: turns.or(self.known(0)), latency_ms: latency_ms.or(self.known(0)), ..self.model }
+        ModelUsage { turns: turns.or(self.known(0)), latency_ms: latency_ms.or(self.known(0)), ..self.model.clone() }
     }
 
     /// Returns the latest call.

@@ -19,6 +19,6 @@ pub use journal::{
 pub use line_file::JournalEntry;
 pub use manifest::{CassetteMode, FORMAT_VERSION, PriceSource, RunManifest, RunStatus, RunTimes};
 pub use merge::{MergeError, ShardState, Survey, SurveyedShard, merge_manifests, survey};
-pub use progress::Progress;
+pub use progress::{Progress, ServerWait};
 pub use requests::{RequestFile, RequestLine};
 pub use rounds::{MIN_ROUNDS, PairRole, PairRounds, PairedRun, ROUNDS_VERSION, RoundsError};

@@ -27,8 +27,22 @@ pub struct Progress {
     pub usd_at_least: Option<f64>,
     /// The number of episodes by outcome, without successes; only outcomes that occurred.
     pub failures: BTreeMap<Outcome, u64>,
+    /// The servers of models that requests wait for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits: Vec<ServerWait>,
     /// The time of writing, in seconds since 1970.
     pub updated_unix_s: u64,
+}
+
+/// A wait before a request is sent again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerWait {
+    /// The agent whose server is waited for.
+    pub agent: String,
+    /// The remaining seconds.
+    pub seconds: u64,
+    /// The failure of the request.
+    pub reason: String,
 }
 
 impl RunDir {
@@ -89,6 +103,7 @@ mod tests {
             usd: None,
             usd_at_least: Some(0.25),
             failures: BTreeMap::from([(Outcome::GaveUp, 1), (Outcome::TaskFail, 1)]),
+            waits: vec![ServerWait { agent: "model:a".to_owned(), seconds: 9, reason: "HTTP 429".to_owned() }],
             updated_unix_s: 1_700_000_000,
         };
         run.write_progress(&progress).unwrap();

@@ -137,11 +137,22 @@ pub struct AgentReport {
     /// True for a model that is declared deterministic. Its trials of a scenario with the same schedule count once in intervals and
     /// tests of success.
     pub deterministic: bool,
+    /// What the model's server did to its answers, in episodes of any outcome; empty if there is nothing to say.
+    pub diagnostics: Vec<Diagnostic>,
     /// The headline comparison for this agent; null if the plan has only one condition, and for a simulated reader if the
     /// plan has a model.
     pub headline: Option<HeadlineComparison>,
     /// One row per condition.
     pub rows: Vec<ReportRow>,
+}
+
+/// Answers of a model that its server, and not the model, made what they are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Diagnostic {
+    /// A word of the column `diagnostics`.
+    pub word: String,
+    /// The number of answers.
+    pub answers: u64,
 }
 
 impl AgentReport {

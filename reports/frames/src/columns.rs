@@ -10,6 +10,9 @@ use polars::prelude::{Column as PolarsColumn, DataFrame, DataType, PolarsResult}
 use crate::frames::FrameError;
 pub(crate) use column_type::{ColumnType, F64, Field, Flag, I64, Text, Texts, U32, U64, read};
 
+/// The columns that runs of older versions of the same format lack. They are read as null.
+pub(crate) const ADDED: [&str; 1] = [episode_columns::DIAGNOSTICS];
+
 /// The name and the type of a column.
 pub(crate) type Column = (&'static str, fn() -> DataType);
 
@@ -203,6 +206,10 @@ frame! {
         COST_USD cost_usd: Option<F64>;
         /// Milliseconds until the model answered.
         LATENCY_MS latency_ms: Option<U64>;
+        /// What the server did to answers of the model, a word for each answer: `cut`, `empty`, `calls_in_text`, `other_choice`,
+        /// `few_tokens`, `model` and the name of another model that answered, `request` and what was changed in a request. Null if
+        /// there is nothing to say, and in older runs.
+        DIAGNOSTICS diagnostics: Option<Texts>;
     }
 }
 

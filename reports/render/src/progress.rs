@@ -1,6 +1,7 @@
 //! Formats the progress of a run in the same words for a terminal, a log and a page.
 
 use healbench_store::Progress;
+use healbench_text::plain_text;
 
 use super::number::{count, money, rate_percent};
 use healbench_analysis::Rate;
@@ -20,6 +21,10 @@ pub fn progress(progress: &Progress) -> String {
     parts.extend(success.rate.map(|_| format!("{} success", rate_percent(success))));
     parts.extend(spending(progress));
     parts.extend((lost > 0).then(|| format!("{} lost", count(lost))));
+    parts.extend(progress.waits.iter().map(|wait| {
+        let left = duration(wait.seconds as f64);
+        plain_text(&format!("waits {left} for the server of {} ({})", wait.agent, wait.reason)).into_owned()
+    }));
     parts.join(" · ")
 }
 
@@ -73,6 +78,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use healbench_core::Outcome;
+    use healbench_store::ServerWait;
 
     use super::*;
 
@@ -86,6 +92,7 @@ mod tests {
             usd: None,
             usd_at_least: None,
             failures: BTreeMap::new(),
+            waits: Vec::new(),
             updated_unix_s: 0,
         };
         assert_eq!(progress(&state), "0% · 0 of 1,200 episodes");
@@ -101,6 +108,9 @@ mod tests {
             progress(&state),
             "99% · 1,199 of 1,200 episodes · 15/min · 3 min 20 s left · 9% success · ≥ $0.500 · 99 lost"
         );
+        state.waits = vec![ServerWait { agent: "model:a".to_owned(), seconds: 61, reason: "HTTP 429".to_owned() }];
+        let text = progress(&state);
+        assert!(text.ends_with("99 lost · waits 1 min 1 s for the server of model:a (HTTP 429)"), "{text}");
         state.usd = Some(0.0);
         assert_eq!(spending(&state).as_deref(), Some("$0"));
     }

@@ -1,6 +1,6 @@
 mod screen;
 
-use healbench_core::{AgentKind, Opening};
+use healbench_core::{AgentKind, Opening, diagnostics};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::ablation;
@@ -415,6 +415,11 @@ pub(super) fn agent_notes(report: &Report) -> Vec<String> {
     }
     if report.agents.iter().any(|agent| agent.opening == Some(Opening::Seeded)) {
         notes.push("seeded: the conversation begins with the scheduled mistake as the model's first call.".to_owned());
+    }
+    for agent in report.agents.iter().filter(|agent| !agent.diagnostics.is_empty()) {
+        let said: Vec<String> =
+            agent.diagnostics.iter().map(|found| diagnostics::sentence(&found.word, found.answers)).collect();
+        notes.push(format!("{}: {}.", plain_text(&agent.title), plain_text(&said.join("; "))));
     }
     if let Some(first) = report.waits_on_retry.first() {
         let others = match report.waits_on_retry.len() - 1 {

@@ -5,10 +5,11 @@
 //! messages are then merged into one.
 
 use healbench_core::{Object, Usage};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::calls::{as_object, unique_ids};
+use super::openai::read_arguments;
 use super::{ApiRequest, UnreadableResponse};
 use crate::llm::{
     Arguments, AssistantMessage, CallResult, Conversation, FinishReason, Function, Message, Model, Reply, SentCall,
@@ -82,6 +83,8 @@ enum Block<'a> {
 #[derive(Deserialize)]
 struct ResponseBody {
     id: Option<String>,
+    #[serde(default)]
+    model: Value,
     content: Vec<Value>,
     stop_reason: Option<String>,
     #[serde(default)]
@@ -101,8 +104,8 @@ enum ResponseBlock {
         id: Value,
         #[serde(default)]
         name: Value,
-        #[serde(default, deserialize_with = "present")]
-        input: Option<Value>,
+        #[serde(default)]
+        input: Value,
     },
     Thinking {},
     RedactedThinking {},
@@ -203,7 +206,7 @@ pub(super) fn reply(body: &Value) -> Result<Reply, UnreadableResponse> {
         return Err(UnreadableResponse(error(body)));
     }
     let body = body.as_object().ok_or_else(|| UnreadableResponse("it is no object".to_owned()))?;
-    let ResponseBody { id, content, stop_reason, usage } =
+    let ResponseBody { id, model, content, stop_reason, usage } =
         ResponseBody::deserialize(body).map_err(|error| UnreadableResponse(error.to_string()))?;
     let (mut message, finish_reason) = (read_message(id.as_deref(), content), finish_reason(stop_reason.as_deref()));
     // A call truncated by the token limit may still be an object, with some fields missing. Treat it as invalid JSON.
@@ -212,7 +215,8 @@ pub(super) fn reply(body: &Value) -> Result<Reply, UnreadableResponse> {
     {
         *arguments = Arguments::Text(torn.to_string());
     }
-    Ok(Reply { message, finish_reason, usage: read_usage(&usage) })
+    let model = model.as_str().map(str::to_owned);
+    Ok(Reply { message, finish_reason, usage: read_usage(&usage), model, in_other_choice: false })
 }
 
 fn error(body: &Value) -> String {
@@ -238,14 +242,24 @@ fn read_message(message_id: Option<&str>, mut content: Vec<Value>) -> AssistantM
             ResponseBlock::ToolUse { name, input, .. } => message.calls.push(SentCall {
                 id: ids.next().unwrap_or_default(),
                 name: name.as_str().unwrap_or_default().to_owned(),
-                arguments: input.map_or_else(|| Arguments::Text(String::new()), Arguments::Json),
+                arguments: read_input(input),
                 numbers: None,
             }),
             ResponseBlock::Thinking {} | ResponseBlock::RedactedThinking {} | ResponseBlock::Other => {}
         }
     }
+    // The API takes nothing but objects back.
+    let calls = content.iter_mut().filter(|block| matches!(read(block), ResponseBlock::ToolUse { .. }));
+    for (block, call) in calls.zip(&message.calls).filter(|(block, _)| !block["input"].is_object()) {
+        block["input"] = Value::Object(as_object(&call.arguments));
+    }
     message.raw = Some(Value::Array(content));
     message
+}
+
+/// Reads the arguments of a call as other servers of this API send them: nothing if there are none, or JSON in a text.
+fn read_input(mut input: Value) -> Arguments {
+    if input.is_string() || input.is_null() { read_arguments(&mut input).0 } else { Arguments::Json(input) }
 }
 
 /// Returns unique ids for the calls among the blocks and writes them back to the blocks, because results refer to them.
@@ -290,9 +304,4 @@ fn read_usage(usage: &Value) -> Option<Usage> {
         output: api_usage.output_tokens,
         reasoning: None,
     })
-}
-
-/// Deserializes null as `Some(Value::Null)`, to distinguish it from a missing field.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(deserializer).map(Some)
 }

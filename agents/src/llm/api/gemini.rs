@@ -8,13 +8,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::calls::{as_object, unique_ids};
-use super::{ApiRequest, UnreadableResponse};
+use super::{ApiRequest, PLACEHOLDER_SIGNATURE, UnreadableResponse};
 use crate::llm::{
     Arguments, AssistantMessage, CallResult, Conversation, FinishReason, Function, Message, Model, Reply, SentCall,
 };
-
-/// The signature of calls that Gemini did not make. Gemini 3 rejects calls without a signature.
-const PLACEHOLDER_SIGNATURE: &str = "skip_thought_signature_validator";
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -112,6 +109,8 @@ struct ResponseBody {
     #[serde(default)]
     usage_metadata: Value,
     response_id: Option<String>,
+    #[serde(default)]
+    model_version: Value,
 }
 
 #[derive(Deserialize)]
@@ -300,6 +299,7 @@ pub(super) fn reply(body: &Value) -> Result<Reply, UnreadableResponse> {
     let body = body.as_object().ok_or_else(|| UnreadableResponse("it is no object".to_owned()))?;
     let response = ResponseBody::deserialize(body).map_err(|error| UnreadableResponse(error.to_string()))?;
     let usage = read_usage(&response.usage_metadata);
+    let model = response.model_version.as_str().map(str::to_owned);
     if let Some(candidate) = response.candidates.into_iter().flatten().next() {
         let reason = candidate.finish_reason.as_deref();
         if reason == Some("MISSING_THOUGHT_SIGNATURE") {
@@ -311,13 +311,15 @@ pub(super) fn reply(body: &Value) -> Result<Reply, UnreadableResponse> {
         let message = read_message(response.response_id.as_deref(), candidate, finish);
         let finish_reason =
             if let Finish::Stopped(finish_reason) = finish { finish_reason } else { FinishReason::Unparsed };
-        return Ok(Reply { message, finish_reason, usage });
+        return Ok(Reply { message, finish_reason, usage, model, in_other_choice: false });
     }
     match response.prompt_feedback.and_then(|feedback| feedback.block_reason) {
         Some(reason) => Ok(Reply {
             message: AssistantMessage { text: reason, ..AssistantMessage::default() },
             finish_reason: FinishReason::Refusal,
             usage,
+            model,
+            in_other_choice: false,
         }),
         None => Err(UnreadableResponse("it has no candidate and does not say why".to_owned())),
     }

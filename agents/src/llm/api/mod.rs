@@ -6,12 +6,16 @@ mod gemini;
 mod openai;
 mod openai_chat;
 mod openai_responses;
+pub(super) mod stream;
 
 use healbench_core::Object;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Conversation, Model, Provider, Reply};
+
+/// The signature of calls that Gemini did not make. Gemini 3 rejects calls without a signature.
+pub(super) const PLACEHOLDER_SIGNATURE: &str = "skip_thought_signature_validator";
 
 /// An API of language models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

@@ -107,7 +107,8 @@ pub(super) fn read_arguments(sent: &mut Value) -> (Arguments, Option<Box<NumberT
     (arguments, None)
 }
 
-/// Replaces empty and repeated ids of calls by `call_N`, so that each result refers to one call.
+/// Replaces empty and repeated ids of calls by `callNNNNN`, so that each result refers to one call. Servers that are strict
+/// about ids want nine letters and digits.
 pub(super) fn ensure_unique<'a>(ids: impl IntoIterator<Item = &'a mut String>) {
     let ids: Vec<&mut String> = ids.into_iter().collect();
     let mut taken: BTreeSet<String> = ids.iter().map(|id| id.to_string()).collect();
@@ -115,10 +116,11 @@ pub(super) fn ensure_unique<'a>(ids: impl IntoIterator<Item = &'a mut String>) {
     for (index, id) in ids.into_iter().enumerate() {
         if id.is_empty() || !seen.insert(id.clone()) {
             let mut number = index + 1;
-            while !taken.insert(format!("call_{number}")) {
+            let made = |number: usize| format!("call{number:05}");
+            while !taken.insert(made(number)) {
                 number += 1;
             }
-            *id = format!("call_{number}");
+            *id = made(number);
         }
     }
 }

@@ -203,6 +203,8 @@ struct ResponseBody {
     #[serde(default)]
     error: Value,
     #[serde(default, deserialize_with = "lenient")]
+    model: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
     choices: Vec<Value>,
     #[serde(default, deserialize_with = "lenient")]
     usage: Option<ApiUsage>,
@@ -234,6 +236,11 @@ struct ApiUsage {
     completion_tokens: Option<u64>,
     #[serde(deserialize_with = "lenient")]
     total_tokens: Option<u64>,
+    /// Of Kimi and of DeepSeek, in place of the details.
+    #[serde(deserialize_with = "lenient")]
+    cached_tokens: Option<u64>,
+    #[serde(deserialize_with = "lenient")]
+    prompt_cache_hit_tokens: Option<u64>,
     #[serde(deserialize_with = "lenient")]
     prompt_tokens_details: InputDetails,
     #[serde(deserialize_with = "lenient")]
@@ -243,11 +250,12 @@ struct ApiUsage {
 pub(super) fn reply(body: &Value) -> Result<Reply, UnreadableResponse> {
     let response: ResponseBody = read(body, "the body")?;
     check_error(&response.error)?;
-    let choice: Choice = match response.choices.first() {
+    let mut choice: Choice = match response.choices.first() {
         Some(choice) => read(choice, "choices[0]")?,
         None => return Err(UnreadableResponse("it has no `choices`".to_owned())),
     };
     check_error(&choice.error)?;
+    let in_other_choice = take_other_calls(&mut choice.message, &response.choices[1..]);
     if choice.message.is_null() {
         return Err(UnreadableResponse("choices[0] has no `message`".to_owned()));
     }
@@ -258,8 +266,8 @@ pub(super) fn reply(body: &Value) -> Result<Reply, UnreadableResponse> {
     let finish_reason = match choice.finish_reason.as_deref() {
         _ if parsed.refused => FinishReason::Refusal,
         Some("content_filter") => FinishReason::Refusal,
-        // Mistral's name for a full context.
-        Some("length" | "model_length") => FinishReason::Length,
+        // Names for a full context, of Mistral and of z.ai.
+        Some("length" | "model_length" | "model_context_window_exceeded") => FinishReason::Length,
         // Finish reasons of OpenRouter, Mistral and DeepSeek for generation that failed on the server's side.
         Some(reason @ ("error" | "insufficient_system_resource")) => {
             return Err(UnreadableResponse(format!("the server gave up with the finish reason `{reason}`")));
@@ -267,7 +275,24 @@ pub(super) fn reply(body: &Value) -> Result<Reply, UnreadableResponse> {
         _ => FinishReason::End,
     };
     let message = AssistantMessage { text: parsed.text, calls, raw: Some(json(&message)) };
-    Ok(Reply { message, finish_reason, usage: response.usage.and_then(|api_usage| api_usage.usage()) })
+    let usage = response.usage.and_then(|api_usage| api_usage.usage());
+    Ok(Reply { message, finish_reason, usage, model: response.model, in_other_choice })
+}
+
+/// Copies the calls of the first choice that has any into a message without calls. Some gateways deal the text and the calls
+/// of one answer out to several choices; no more than one is ever asked for.
+fn take_other_calls(message: &mut Value, others: &[Value]) -> bool {
+    let calls = |message: &Value| {
+        message.get("tool_calls").filter(|calls| calls.as_array().is_some_and(|calls| !calls.is_empty())).cloned()
+    };
+    let other = others.iter().find_map(|choice| calls(choice.get("message")?));
+    match (calls(message), message.as_object_mut(), other) {
+        (None, Some(message), Some(other)) => {
+            message.insert("tool_calls".to_owned(), other);
+            true
+        }
+        _ => false,
+    }
 }
 
 impl Assistant {
@@ -310,13 +335,15 @@ impl Assistant {
 
 impl ApiUsage {
     fn usage(&self) -> Option<Usage> {
-        let (input, completion) = (self.prompt_tokens?, self.completion_tokens?);
+        let (prompt, completion) = (self.prompt_tokens?, self.completion_tokens?);
+        let InputDetails { cached_tokens, cache_write_tokens: cache_write } = self.prompt_tokens_details;
+        let cache_read = cached_tokens.or(self.cached_tokens).or(self.prompt_cache_hit_tokens);
+        // Some gateways count what was cached in addition to the prompt.
+        let input = prompt.saturating_add(cache_read.filter(|cached| *cached > prompt).unwrap_or_default());
         let reasoning = self.completion_tokens_details.reasoning_tokens;
-        // xAI counts reasoning in addition to the completion, all others as part of it. The total shows which.
-        let with_reasoning = reasoning.and_then(|reasoning| completion.checked_add(reasoning));
-        let output =
-            with_reasoning.filter(|output| output.checked_add(input) == self.total_tokens).unwrap_or(completion);
-        let InputDetails { cached_tokens: cache_read, cache_write_tokens: cache_write } = self.prompt_tokens_details;
+        // xAI counts reasoning in addition to the completion, and Gemini's thoughts are in the total alone; all others
+        // count reasoning as part of the completion. The total shows which.
+        let output = self.total_tokens.map_or(0, |total| total.saturating_sub(input)).max(completion);
         Some(Usage { input, cache_read, cache_write, output, reasoning })
     }
 }

@@ -130,6 +130,8 @@ struct ResponseBody {
     #[serde(default)]
     error: Value,
     #[serde(default, deserialize_with = "lenient")]
+    model: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
     status: Option<String>,
     #[serde(default, deserialize_with = "lenient")]
     incomplete_details: Incomplete,
@@ -200,7 +202,8 @@ pub(super) fn reply(body: &Value) -> Result<Reply, UnreadableResponse> {
         _ => FinishReason::End,
     };
     let message = AssistantMessage { text: parsed.text, calls, raw: Some(Value::Array(items)) };
-    Ok(Reply { message, finish_reason, usage: response.usage.and_then(|api_usage| api_usage.usage()) })
+    let usage = response.usage.and_then(|api_usage| api_usage.usage());
+    Ok(Reply { message, finish_reason, usage, model: response.model, in_other_choice: false })
 }
 
 fn read_items(items: &mut [Value]) -> Result<(ParsedText, Vec<SentCall>), UnreadableResponse> {

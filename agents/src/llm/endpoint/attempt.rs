@@ -1,6 +1,7 @@
 //! A single attempt at a request, with limits on its time and response size.
 
 use std::error::Error;
+use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -18,7 +19,7 @@ const ERROR_BYTES: usize = 64 << 10;
 pub(in crate::llm) type Attempt = Result<RawAnswer, AttemptError>;
 
 /// A response with any status.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(in crate::llm) struct RawAnswer {
     pub(in crate::llm) status: StatusCode,
     pub(in crate::llm) headers: HeaderMap,
@@ -42,7 +43,7 @@ pub(in crate::llm) enum AttemptError {
 impl AttemptError {
     /// Returns the error for an answer that was not received and handled within the time limit.
     pub(super) fn late(timeout: Duration) -> AttemptError {
-        AttemptError::Lost(format!("no complete answer within {} s", timeout.as_secs()))
+        AttemptError::Lost(format!("no complete answer within {} s, which `timeout_s` allows", timeout.as_secs()))
     }
 }
 
@@ -57,7 +58,15 @@ pub(super) fn may_be_paid(attempt: &Attempt) -> bool {
 
 /// Sends `request` and reads the complete response. Once `stop` is set, waits for it only a little longer.
 pub(super) async fn attempt(client: &Client, request: Request, timeout: Duration, stop: &AtomicBool) -> Attempt {
-    let response = async { read(client.execute(request).await.map_err(network_error)?).await };
+    let sent = Instant::now();
+    let response =
+        async {
+            let response = client.execute(request).await;
+            read(response.map_err(|error| {
+                if is_unseen(&error, sent.elapsed()) { unsent(error) } else { network_error(error) }
+            })?)
+            .await
+        };
     match unless_stopped(stop, tokio::time::timeout(timeout, response)).await {
         None => Err(AttemptError::Stopped),
         Some(Err(_)) => Err(AttemptError::late(timeout)),
@@ -99,6 +108,28 @@ fn network_error(error: reqwest::Error) -> AttemptError {
     if is_sent { AttemptError::Lost(reason) } else { AttemptError::Network(reason) }
 }
 
+/// A connection that ends within this time of a request, without a byte of an answer, had ended before the server saw it.
+const UNSEEN: Duration = Duration::from_secs(1);
+
+/// Returns true if the server closed an idle connection while a request was being sent on it. The request was not
+/// answered, and costs nothing.
+fn is_unseen(error: &reqwest::Error, elapsed: Duration) -> bool {
+    const CLOSED: [ErrorKind; 4] =
+        [ErrorKind::ConnectionReset, ErrorKind::ConnectionAborted, ErrorKind::BrokenPipe, ErrorKind::NotConnected];
+    let mut cause: Option<&dyn Error> = Some(error);
+    let mut is_closed = false;
+    while let Some(error) = cause {
+        is_closed |= error.downcast_ref::<std::io::Error>().is_some_and(|error| CLOSED.contains(&error.kind()));
+        is_closed |= error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_incomplete_message);
+        cause = error.source();
+    }
+    is_closed && elapsed < UNSEEN
+}
+
+fn unsent(error: reqwest::Error) -> AttemptError {
+    AttemptError::Network(describe(error))
+}
+
 /// Describes an error and its root cause. The URL is omitted because the reader knows it.
 pub(super) fn describe(error: reqwest::Error) -> String {
     let error = error.without_url();
@@ -115,7 +146,9 @@ pub(super) fn describe(error: reqwest::Error) -> String {
     while let Some(source) = cause.source() {
         cause = source;
     }
-    format!("{what}: {cause}")
+    let cause = cause.to_string();
+    let help = if cause.contains("certificate") { "; name a file with its authority in SSL_CERT_FILE" } else { "" };
+    format!("{what}: {cause}{help}")
 }
 
 /// The time for which an answer is still awaited when the run is stopped: it is probably being paid for.

@@ -20,18 +20,115 @@ fn bound(failed: u32) -> Duration {
     FIRST.saturating_mul(1 << failed.min(16)).min(LONGEST)
 }
 
-/// Returns the delay that the server requests: `retry-after-ms`, or `retry-after` in seconds or as a date.
-pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
-    let number = |name: &str, unit: f64| text(name)?.parse().ok().map(|n: f64| n * unit).and_then(duration);
-    number("retry-after-ms", 0.001).or_else(|| number("retry-after", 1.0)).or_else(|| {
-        let until = httpdate::parse_http_date(text("retry-after")?).ok()?;
+/// Returns the delay that the server requests, in the first of these that it sent: the header `retry-after-ms`, or
+/// `retry-after` in seconds or as a date; Google's `RetryInfo`; a sentence such as "try again in 20s"; the headers that
+/// say when a limit that is used up starts anew.
+pub(super) fn requested_wait(headers: &HeaderMap, body: &[u8], now: SystemTime) -> Option<Duration> {
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
+    let number = |name: &str, unit: f64| header(name)?.parse().ok().map(|n: f64| n * unit).and_then(positive);
+    // The server's clock may differ from this machine's.
+    let now = header("date").and_then(|date| httpdate::parse_http_date(date).ok()).unwrap_or(now);
+    let date = || {
+        let until = httpdate::parse_http_date(header("retry-after")?).ok()?;
         until.duration_since(now).ok().filter(|wait| !wait.is_zero())
+    };
+    let body = String::from_utf8_lossy(body).to_lowercase();
+    number("retry-after-ms", 0.001)
+        .or_else(|| number("retry-after", 1.0))
+        .or_else(date)
+        .or_else(|| wait_in_text(&body))
+        .or_else(|| reset(headers, now))
+}
+
+/// Words before a duration in an error's body, in lower case.
+const WAITS: [&str; 8] = [
+    // Google's RetryInfo, in a body of JSON.
+    "\"retrydelay\"",
+    "try again in ",
+    "retry in ",
+    "try again after ",
+    "retry after ",
+    "available in ",
+    "\"retry_after\"",
+    "\"retryafter\"",
+];
+
+fn wait_in_text(text: &str) -> Option<Duration> {
+    WAITS.iter().find_map(|words| {
+        let (_, rest) = text.split_once(words)?;
+        parse_duration(rest.trim_start_matches([' ', ':', '"', '~']))
     })
 }
 
+/// Parses the duration at the start of a text: `20`, `1m30.5s`, `250ms`, `2 minutes`. A number alone is in seconds.
+fn parse_duration(mut text: &str) -> Option<Duration> {
+    let mut seconds = None;
+    loop {
+        let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+        let Ok(number) = text[..digits].parse::<f64>() else { break };
+        let rest = text[digits..].trim_start();
+        let letters = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
+        let unit = match &rest[..letters] {
+            "ms" | "milliseconds" => 0.001,
+            "m" | "min" | "minute" | "minutes" => 60.0,
+            "h" | "hour" | "hours" => 3600.0,
+            "d" | "day" | "days" => 86_400.0,
+            _ => 1.0,
+        };
+        seconds = Some(seconds.unwrap_or_default() + number * unit);
+        text = &rest[letters..];
+    }
+    seconds.and_then(positive)
+}
+
+/// Headers with the time at which a limit starts anew, and what is left of it: of OpenAI and Groq, of Anthropic, of the
+/// IETF's draft and of OpenRouter.
+const RESETS: [(&str, &str); 8] = [
+    ("x-ratelimit-reset-requests", "x-ratelimit-remaining-requests"),
+    ("x-ratelimit-reset-tokens", "x-ratelimit-remaining-tokens"),
+    ("anthropic-ratelimit-requests-reset", "anthropic-ratelimit-requests-remaining"),
+    ("anthropic-ratelimit-tokens-reset", "anthropic-ratelimit-tokens-remaining"),
+    ("anthropic-ratelimit-input-tokens-reset", "anthropic-ratelimit-input-tokens-remaining"),
+    ("anthropic-ratelimit-output-tokens-reset", "anthropic-ratelimit-output-tokens-remaining"),
+    ("x-ratelimit-reset", "x-ratelimit-remaining"),
+    ("ratelimit-reset", "ratelimit-remaining"),
+];
+
+/// Returns the time until the last of the limits that are used up starts anew; if none says that it is, until the first
+/// does.
+fn reset(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
+    let waits: Vec<(Duration, bool)> = RESETS
+        .iter()
+        .filter_map(|(reset, remaining)| Some((until(header(reset)?, now)?, header(remaining) == Some("0"))))
+        .collect();
+    let used_up = waits.iter().filter(|(_, used_up)| *used_up).map(|(wait, _)| *wait).max();
+    used_up.or_else(|| waits.iter().map(|(wait, _)| *wait).min())
+}
+
+/// The number from which on a time is one since 1970, in seconds or in milliseconds.
+const SECONDS_SINCE_1970: f64 = 1e8;
+const MILLISECONDS_SINCE_1970: f64 = 1e12;
+
+/// Returns the time until a moment: a duration, seconds or milliseconds since 1970, or a timestamp of RFC 3339.
+fn until(text: &str, now: SystemTime) -> Option<Duration> {
+    let since_1970 = |seconds: f64| {
+        let now = now.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        positive(seconds - now.as_secs_f64())
+    };
+    match text.parse::<f64>() {
+        Ok(number) if number >= MILLISECONDS_SINCE_1970 => since_1970(number / 1000.0),
+        Ok(number) if number >= SECONDS_SINCE_1970 => since_1970(number),
+        Ok(number) => positive(number),
+        Err(_) => match text.parse::<jiff::Timestamp>() {
+            Ok(moment) => since_1970(moment.as_duration().as_secs_f64()),
+            Err(_) => parse_duration(&text.to_lowercase()),
+        },
+    }
+}
+
 /// Converts seconds to a duration. Returns `None` unless they are positive, and the maximum if they are too large.
-fn duration(seconds: f64) -> Option<Duration> {
+fn positive(seconds: f64) -> Option<Duration> {
     (seconds > 0.0).then(|| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
 }
 
@@ -56,32 +153,65 @@ mod tests {
 
     use super::*;
 
-    fn retry_after_of(headers: &[(&'static str, &'static str)]) -> Option<Duration> {
+    /// The time of the tests is 1994-11-06T08:49:37Z.
+    fn requested(headers: &[(&'static str, &'static str)], body: &str) -> Option<Duration> {
         let headers = headers
             .iter()
             .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
             .collect();
-        // 1994-11-06T08:49:37Z
-        retry_after(&headers, SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777))
+        requested_wait(&headers, body.as_bytes(), SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777))
+    }
+
+    fn seconds(n: f64) -> Option<Duration> {
+        Some(Duration::from_secs_f64(n))
     }
 
     #[test]
     fn a_server_says_how_long_to_wait_in_several_ways() {
-        let seconds = |n: f64| Some(Duration::from_secs_f64(n));
-        assert_eq!(retry_after_of(&[("retry-after", "30")]), seconds(30.0));
-        assert_eq!(retry_after_of(&[("retry-after", " 1.5 ")]), seconds(1.5));
-        assert_eq!(retry_after_of(&[("retry-after-ms", "250"), ("retry-after", "1")]), seconds(0.25));
-        assert_eq!(retry_after_of(&[("retry-after-ms", "soon"), ("retry-after", "1")]), seconds(1.0));
-        assert_eq!(retry_after_of(&[("retry-after", "Sun, 06 Nov 1994 08:50:37 GMT")]), seconds(60.0));
-        assert_eq!(retry_after_of(&[("retry-after", "1e300")]), Some(Duration::MAX));
+        let table: [(&[(&str, &str)], f64); 12] = [
+            (&[("retry-after", "30")], 30.0),
+            (&[("retry-after", " 1.5 ")], 1.5),
+            (&[("retry-after-ms", "250"), ("retry-after", "1")], 0.25),
+            (&[("retry-after-ms", "soon"), ("retry-after", "1")], 1.0),
+            (&[("retry-after", "Sun, 06 Nov 1994 08:50:37 GMT")], 60.0),
+            // By the server's clock, which is half a minute behind.
+            (&[("retry-after", "Sun, 06 Nov 1994 08:50:37 GMT"), ("date", "Sun, 06 Nov 1994 08:49:07 GMT")], 90.0),
+            (&[("x-ratelimit-reset-requests", "8m20s"), ("x-ratelimit-reset-tokens", "120ms")], 0.12),
+            (&[("x-ratelimit-reset-requests", "8m20s"), ("x-ratelimit-remaining-requests", "0")], 500.0),
+            (&[("anthropic-ratelimit-tokens-reset", "1994-11-06T08:50:07Z")], 30.0),
+            (&[("x-ratelimit-reset", "784111787")], 10.0),
+            (&[("x-ratelimit-reset", "1784111777000")], 1_000_000_000.0),
+            (&[("ratelimit-reset", "7")], 7.0),
+        ];
+        for (headers, expected) in table {
+            assert_eq!(requested(headers, ""), seconds(expected), "{headers:?}");
+        }
+        assert_eq!(requested(&[("retry-after", "1e300")], ""), Some(Duration::MAX));
+    }
+
+    #[test]
+    fn a_wait_may_be_in_the_body() {
+        for (body, expected) in [
+            (r#"{"error": {"details": [{"@type": "x.RetryInfo", "retryDelay": "4.250s"}]}}"#, 4.25),
+            ("Rate limit reached. Please try again in 1m2.5s. Visit us.", 62.5),
+            ("Please retry in 350ms", 0.35),
+            ("Try again after 2 minutes.", 120.0),
+            (r#"{"message": "slow down", "retry_after": 3}"#, 3.0),
+        ] {
+            assert_eq!(requested(&[], body), seconds(expected), "{body}");
+        }
+        assert_eq!(requested(&[("retry-after", "9")], "try again in 1s"), seconds(9.0));
+        for body in ["Please try again later", "try again in a while", "retry in 0s", "{}"] {
+            assert_eq!(requested(&[], body), None, "{body}");
+        }
     }
 
     #[test]
     fn what_asks_for_no_wait_is_left_to_the_back_off() {
         for value in ["0", "-1", "NaN", "", "soon", "Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:00:00 GMT"] {
-            assert_eq!(retry_after_of(&[("retry-after", value)]), None, "{value}");
+            assert_eq!(requested(&[("retry-after", value)], ""), None, "{value}");
         }
-        assert_eq!(retry_after_of(&[]), None);
+        assert_eq!(requested(&[], ""), None);
     }
 
     #[test]

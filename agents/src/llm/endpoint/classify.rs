@@ -8,7 +8,8 @@ use reqwest::{StatusCode, Url};
 use serde_json::Value;
 
 use super::attempt::{Attempt, AttemptError, RawAnswer};
-use super::{EndpointError, LONGEST_WAIT, backoff};
+use super::{EndpointError, LONGEST_WAIT, backoff, wordings};
+use crate::llm::api::{Api, stream};
 use crate::llm::lenient_json;
 use crate::llm::limiter::LoadSignal;
 
@@ -17,6 +18,18 @@ pub(super) enum AttemptOutcome {
     Answer(Value),
     Fatal(EndpointError),
     Retry(Retryable),
+}
+
+impl AttemptOutcome {
+    /// Returns true if the refusal is about what the model or the conversation says, and not about the request's form.
+    pub(super) fn is_of_the_model(&self) -> bool {
+        match self {
+            AttemptOutcome::Answer(_)
+            | AttemptOutcome::Fatal(EndpointError::TooLong(_) | EndpointError::Refused(_)) => true,
+            AttemptOutcome::Fatal(_) => false,
+            AttemptOutcome::Retry(retryable) => retryable.unparsed,
+        }
+    }
 }
 
 /// A failure that a retry may fix.
@@ -43,62 +56,10 @@ impl Retryable {
     }
 }
 
-/// Phrases of errors about the context length, in lower case.
-const TOO_LONG: &[&str] = &[
-    // OpenAI, error code of both APIs.
-    "context_length_exceeded",
-    // OpenAI responses.
-    "exceeds the context window",
-    // OpenAI before error codes, vLLM, OpenRouter, DeepSeek, Mistral.
-    "maximum context length",
-    // vLLM, if the prompt alone is too long.
-    "longer than the maximum model length",
-    // SGLang.
-    "longer than the model's context length",
-    // llama.cpp, error type since 2025.
-    "exceed_context_size_error",
-    // llama.cpp, message.
-    "exceeds the available context size",
-    // llama.cpp and LM Studio, if the context fills up during generation.
-    "context size has been exceeded",
-    // LM Studio.
-    "context length of only",
-    // Anthropic, if the prompt alone is too long.
-    "prompt is too long",
-    // Anthropic, if prompt and output together are too long.
-    "exceed context limit",
-    // Anthropic, if the request has too many bytes.
-    "request_too_large",
-    // Gemini.
-    "exceeds the maximum number of tokens",
-];
-
-/// Status codes and phrases, in lower case, of errors about model output that the server cannot parse.
-const UNPARSED: &[(u16, &str)] = &[
-    // llama.cpp: the output.
-    (500, "failed to parse input"),
-    // llama.cpp: the arguments of an earlier call.
-    (500, "failed to parse tool call arguments"),
-    // Ollama.
-    (500, "error parsing tool call"),
-    // Groq.
-    (400, "tool_use_failed"),
-];
-
-/// Phrases of refusals, in lower case.
-const REFUSED: &[&str] = &[
-    // Azure OpenAI.
-    "content_filter",
-    // OpenAI.
-    "content_policy_violation",
-    // OpenAI, from reasoning models.
-    "invalid_prompt",
-];
-
 /// Classifies the result of an attempt.
-pub(super) fn classify(attempt: Attempt, secrets: &Secrets) -> AttemptOutcome {
+pub(super) fn classify(attempt: Attempt, api: Api, secrets: &Secrets) -> AttemptOutcome {
     match attempt {
-        Ok(answer) if answer.status.is_success() => classify_success(&answer, secrets),
+        Ok(answer) if answer.status.is_success() => classify_success(&answer, api, secrets),
         Ok(answer) if answer.status.is_redirection() => {
             AttemptOutcome::Fatal(EndpointError::Infra(redirect_message(&answer, secrets)))
         }
@@ -115,14 +76,59 @@ fn retry(message: String) -> AttemptOutcome {
     AttemptOutcome::Retry(Retryable { message, wait: None, overloaded: false, unparsed: false })
 }
 
-fn classify_success(answer: &RawAnswer, secrets: &Secrets) -> AttemptOutcome {
-    if let Some(other) = non_json_content_type(&answer.headers) {
-        return retry(format!("the answer is {}, not JSON", secrets.redact(&other)));
+fn classify_success(answer: &RawAnswer, api: Api, secrets: &Secrets) -> AttemptOutcome {
+    let body = match read_body(answer, api) {
+        Ok(body) => body,
+        Err(reason) => return retry(secrets.redact(&reason)),
+    };
+    match body.get("error").filter(|error| !error.is_null()) {
+        // Gateways pass on errors of other servers so. What has no status is for the API to read.
+        Some(error) => {
+            let status = ["code", "status"].iter().find_map(|key| error.get(key)?.as_u64());
+            let status = status.and_then(|status| StatusCode::from_u16(u16::try_from(status).ok()?).ok());
+            let text = body.to_string().to_lowercase();
+            match status.filter(|status| status.is_client_error() || status.is_server_error()) {
+                Some(status) => classify_failure(&RawAnswer { status, ..answer.clone() }, secrets),
+                None if wordings::is_too_long(200, &text) => {
+                    AttemptOutcome::Fatal(EndpointError::TooLong(message(answer, secrets)))
+                }
+                None => AttemptOutcome::Answer(body),
+            }
+        }
+        None => AttemptOutcome::Answer(body),
     }
-    match lenient_json::parse(&answer.body) {
-        Ok(body) => AttemptOutcome::Answer(body),
-        Err(error) => retry(format!("the answer is not JSON: {}", secrets.redact(&error.to_string()))),
-    }
+}
+
+/// Parses the body of an answer, whatever its content type: some servers call JSON text, or stream unasked.
+fn read_body(answer: &RawAnswer, api: Api) -> Result<Value, String> {
+    lenient_json::parse(&answer.body).or_else(|error| {
+        let other = non_json_content_type(&answer.headers);
+        match stream::assemble(api, &answer.body) {
+            Some(body) => Ok(body),
+            None if other.as_deref() == Some("text/event-stream") => {
+                Err("the server streams its answers, and this stream has no answer of the API".to_owned())
+            }
+            None => Err(match other {
+                Some(other) => format!("the answer is {other}, not JSON{}", titled(&answer.body)),
+                None => format!("the answer is not JSON: {error}"),
+            }),
+        }
+    })
+}
+
+/// Returns `: TITLE` if a body is a page of HTML that has a title.
+pub(in crate::llm) fn titled(body: &[u8]) -> String {
+    title(&String::from_utf8_lossy(body)).map_or_else(String::new, |title| format!(": {title}"))
+}
+
+/// Returns the title of a page of HTML.
+fn title(text: &str) -> Option<String> {
+    let lower = text.to_ascii_lowercase();
+    let start = lower.find("<title")?;
+    let start = start + lower[start..].find('>')? + 1;
+    let title = &text[start..start + lower[start..].find("</title")?];
+    let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
+    (!title.is_empty()).then_some(title)
 }
 
 /// Returns the content type if there is one and it is not JSON.
@@ -148,20 +154,28 @@ fn classify_failure(answer: &RawAnswer, secrets: &Secrets) -> AttemptOutcome {
     let status = answer.status.as_u16();
     let text = String::from_utf8_lossy(&answer.body).to_lowercase();
     let message = message(answer, secrets);
-    if matches!(status, 400 | 413 | 422 | 500) && TOO_LONG.iter().any(|phrase| text.contains(phrase)) {
+    if wordings::is_too_long(status, &text) {
         return AttemptOutcome::Fatal(EndpointError::TooLong(message));
     }
-    if status == 400 && REFUSED.iter().any(|phrase| text.contains(phrase)) {
+    if wordings::is_filtered(status, &text) {
         return AttemptOutcome::Fatal(EndpointError::Refused(message));
     }
-    let unparsed = UNPARSED.iter().any(|(of, phrase)| *of == status && text.contains(phrase));
-    // An exhausted quota is reported like a rate limit.
-    let is_final = status == 429 && text.contains("insufficient_quota");
+    let unparsed = wordings::is_unparsed(status, &text);
+    let says_retry = answer.headers.get("x-should-retry").and_then(|value| value.to_str().ok());
     let is_transient = matches!(status, 408 | 409 | 425 | 429) || answer.status.is_server_error();
-    if is_final || !(is_transient || unparsed) {
-        return AttemptOutcome::Fatal(EndpointError::Config(message));
+    match says_retry {
+        // The server knows that its failure will not pass.
+        Some("false") if answer.status.is_server_error() => {
+            return AttemptOutcome::Fatal(EndpointError::Infra(message));
+        }
+        Some("false") => return AttemptOutcome::Fatal(EndpointError::Config(message)),
+        Some("true") => {}
+        _ if wordings::is_final(status, &text) => return AttemptOutcome::Fatal(EndpointError::Config(message)),
+        _ if is_transient || unparsed => {}
+        _ if matches!(status, 400 | 413 | 422) => return AttemptOutcome::Fatal(EndpointError::Invalid(message)),
+        _ => return AttemptOutcome::Fatal(EndpointError::Config(message)),
     }
-    let wait = backoff::retry_after(&answer.headers, SystemTime::now());
+    let wait = backoff::requested_wait(&answer.headers, &answer.body, SystemTime::now());
     AttemptOutcome::Retry(Retryable { message, wait, overloaded: matches!(status, 429 | 503 | 529), unparsed })
 }
 
@@ -169,7 +183,10 @@ fn classify_failure(answer: &RawAnswer, secrets: &Secrets) -> AttemptOutcome {
 pub(in crate::llm) fn message(answer: &RawAnswer, secrets: &Secrets) -> String {
     let text = match serde_json::from_slice::<Value>(&answer.body) {
         Ok(body) => error_message(&body).map_or_else(|| body.to_string(), str::to_owned),
-        Err(_) => String::from_utf8_lossy(&answer.body).into_owned(),
+        Err(_) => {
+            let text = String::from_utf8_lossy(&answer.body);
+            title(&text).unwrap_or_else(|| text.into_owned())
+        }
     };
     let status = status_name(answer.status);
     match secrets.redact(&text) {
@@ -204,71 +221,52 @@ mod tests {
     }
 
     fn verdict(status: u16, body: &Value) -> AttemptOutcome {
-        classify(answer(status, body), &Secrets::default())
+        classify(answer(status, body), Api::OpenaiChat, &Secrets::default())
     }
 
-    /// Error bodies as servers send them.
     #[test]
-    fn a_conversation_that_does_not_fit_is_recognized() {
-        let error = |message: &str| json!({"error": {"message": message}});
-        let table = [
-            (
-                400,
-                json!({"error": {"message": "no", "type": "invalid_request_error", "code": "context_length_exceeded"}}),
-            ),
-            (400, error("Your input exceeds the context window of this model.")),
-            (400, json!({"object": "error", "message": "This model's maximum context length is 4096 tokens."})),
-            (400, error("The decoder prompt (length 9) is longer than the maximum model length of 8.")),
-            (400, error("The input (9 tokens) is longer than the model's context length (8 tokens).")),
-            (400, json!({"error": {"code": 400, "message": "no", "type": "exceed_context_size_error", "n_ctx": 8}})),
-            (500, error("the request exceeds the available context size. try increasing it")),
-            (
-                500,
-                json!({"error": {"code": 500, "message": "Context size has been exceeded.", "type": "server_error"}}),
-            ),
-            (400, json!({"error": "the model is loaded with context length of only 8 tokens"})),
-            (400, json!({"type": "error", "error": {"message": "prompt is too long: 9 tokens > 8 maximum"}})),
-            (400, error("input length and `max_tokens` exceed context limit: 4 + 5 > 8")),
-            (413, json!({"type": "error", "error": {"type": "request_too_large", "message": "too many bytes"}})),
-            (400, error("The input token count (9) exceeds the maximum number of tokens allowed (8).")),
-        ];
-        assert_eq!(table.len(), TOO_LONG.len());
-        for (status, body) in table {
-            assert!(matches!(verdict(status, &body), AttemptOutcome::Fatal(EndpointError::TooLong(_))), "{body}");
-            assert!(!matches!(verdict(401, &body), AttemptOutcome::Fatal(EndpointError::TooLong(_))), "{body}");
-        }
+    fn an_error_with_status_200_is_one_of_its_own_status() {
+        let error = |code: u16, message: &str| json!({"error": {"message": message, "code": code}});
         assert!(matches!(
-            verdict(413, &json!("Request Entity Too Large")),
-            AttemptOutcome::Fatal(EndpointError::Config(_))
+            verdict(200, &error(401, "no key")),
+            AttemptOutcome::Fatal(EndpointError::Config(text)) if text == "HTTP 401 Unauthorized: no key"
         ));
+        assert!(matches!(
+            verdict(200, &error(429, "slow down")),
+            AttemptOutcome::Retry(Retryable { overloaded: true, .. })
+        ));
+        let too_long = json!({"error": {"message": "the prompt is too long"}});
+        assert!(matches!(verdict(200, &too_long), AttemptOutcome::Fatal(EndpointError::TooLong(_))));
+        assert!(matches!(verdict(200, &json!({"error": null, "output": []})), AttemptOutcome::Answer(_)));
     }
 
     #[test]
-    fn text_that_the_server_cannot_parse_is_recognized() {
-        let table = [
-            (
-                500,
-                json!({"error": {"code": 500, "message": "Failed to parse input at pos 3: <x", "type": "server_error"}}),
-            ),
-            (500, json!({"error": {"message": "Failed to parse tool call arguments as JSON: [json.exception]"}})),
-            (500, json!({"error": "error parsing tool call: raw='{', err=unexpected end"})),
-            (400, json!({"error": {"message": "Failed to call a function.", "code": "tool_use_failed"}})),
-        ];
-        assert_eq!(table.len(), UNPARSED.len());
-        for (status, body) in table {
-            assert!(
-                matches!(verdict(status, &body), AttemptOutcome::Retry(Retryable { unparsed: true, .. })),
-                "{body}"
-            );
-            assert!(!matches!(verdict(503, &body), AttemptOutcome::Retry(Retryable { unparsed: true, .. })), "{body}");
-        }
+    fn a_server_may_say_whether_to_retry() {
+        let with = |status: u16, value: &'static str| {
+            let headers = HeaderMap::from_iter([("x-should-retry".parse().unwrap(), value.parse().unwrap())]);
+            let status = StatusCode::from_u16(status).unwrap();
+            classify(Ok(RawAnswer { status, headers, body: Vec::new() }), Api::OpenaiChat, &Secrets::default())
+        };
+        assert!(matches!(with(529, "false"), AttemptOutcome::Fatal(EndpointError::Infra(_))));
+        assert!(matches!(with(429, "false"), AttemptOutcome::Fatal(EndpointError::Config(_))));
+        assert!(matches!(with(400, "true"), AttemptOutcome::Retry(_)));
+    }
+
+    #[test]
+    fn a_page_is_told_by_its_title() {
+        let page =
+            "<!DOCTYPE html><html><head><TITLE lang=en>\n 502\tBad  Gateway</title></head><body>long</body></html>";
+        let answer = RawAnswer { status: StatusCode::BAD_GATEWAY, headers: HeaderMap::new(), body: page.into() };
+        assert_eq!(message(&answer, &Secrets::default()), "HTTP 502 Bad Gateway: 502 Bad Gateway");
     }
 
     #[test]
     fn every_status_is_final_or_to_be_tried_again() {
         let again: Vec<u16> =
             (400..600).filter(|status| matches!(verdict(*status, &json!({})), AttemptOutcome::Retry(_))).collect();
-        let expected: Vec<u16> = [408, 409, 425, 429].into_iter().chain(500..600).collect();
+        let is_final = |status: &u16| [501, 505].contains(status);
+        let expected: Vec<u16> =
+            [408, 409, 425, 429].into_iter().chain((500..600).filter(|at| !is_final(at))).collect();
         assert_eq!(again, expected);
         let overloaded: Vec<u16> = (400..600)
             .filter(|status| {

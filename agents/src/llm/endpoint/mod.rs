@@ -4,15 +4,17 @@
 //! Data from servers is not trusted: sizes and times are limited, redirects are not followed, and all text in errors is
 //! redacted.
 
+mod adaptation;
 mod attempt;
 mod backoff;
 pub(super) mod classify;
 mod network;
 mod setup;
+mod wordings;
 
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use healbench_text::secrets;
@@ -41,6 +43,21 @@ pub struct Endpoint {
     limiter: Arc<ConcurrencyLimiter>,
     /// `None` without a limit.
     rate: Option<TokenRate>,
+    /// The bits of the changes that the server asked for.
+    adaptations: AtomicU32,
+    /// The longest wait before a retry that is under way.
+    wait: Mutex<Option<Wait>>,
+    /// The tokens that the model's context has room for, if the server lists it.
+    pub(super) context_tokens: OnceLock<u64>,
+}
+
+/// A wait before a retry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wait {
+    /// The time at which the request is sent again.
+    pub until: Instant,
+    /// The failure that is waited for. Redacted.
+    pub reason: String,
 }
 
 /// A response to a request.
@@ -51,6 +68,8 @@ pub struct EndpointResponse {
     pub latency_ms: u64,
     /// The number of attempts, including the successful one.
     pub attempts: u32,
+    /// What was changed in the request because the server refused it otherwise, in words.
+    pub changes: Vec<&'static str>,
 }
 
 /// The reason why there is no response. Messages are redacted.
@@ -65,7 +84,10 @@ pub enum EndpointError {
     /// The provider refuses the conversation (a content filter). This is an outcome of the model.
     #[error("the provider refuses: {0}")]
     Refused(String),
-    /// The request is invalid, and a retry cannot succeed.
+    /// The server finds the request invalid, in words that are not known.
+    #[error("{0}")]
+    Invalid(String),
+    /// The request is refused, and a retry cannot succeed.
     #[error("{0}")]
     Config(String),
     /// The network or the server failed in all attempts.
@@ -92,7 +114,34 @@ impl Endpoint {
         let client = setup::client(&base, headers)?;
         let limiter = Arc::new(ConcurrencyLimiter::new(model.connections));
         let rate = model.limits.tokens_per_minute.map(TokenRate::new);
-        Ok(Endpoint { network: Arc::clone(network), model: model.clone(), base, client, limiter, rate })
+        Ok(Endpoint {
+            network: Arc::clone(network),
+            model: model.clone(),
+            base,
+            client,
+            limiter,
+            rate,
+            adaptations: AtomicU32::new(0),
+            wait: Mutex::new(None),
+            context_tokens: OnceLock::new(),
+        })
+    }
+
+    /// Returns the longest wait before a retry that is under way.
+    pub fn waiting(&self) -> Option<Wait> {
+        let wait = self.wait.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        wait.filter(|wait| wait.until > Instant::now())
+    }
+
+    /// Sleeps before a retry. Returns false if `stop` is set meanwhile.
+    fn wait(&self, wait: Duration, reason: &str, stop: &AtomicBool) -> bool {
+        let until = Instant::now() + wait;
+        let mut longest = self.wait.lock().unwrap_or_else(PoisonError::into_inner);
+        if longest.as_ref().is_none_or(|known| known.until < until) {
+            *longest = Some(Wait { until, reason: reason.to_owned() });
+        }
+        drop(longest);
+        backoff::sleep(wait, stop)
     }
 
     /// Returns the limiter of concurrent requests and episodes.
@@ -121,39 +170,60 @@ impl Endpoint {
         stop: &AtomicBool,
         lost_answers: &mut u32,
     ) -> Result<EndpointResponse, EndpointError> {
-        let request = self.post(path, body)?;
+        let mut body = body.clone();
+        let mut changes = adaptation::apply(&mut body, self.adaptations.load(Ordering::Relaxed));
+        let mut request = self.post(path, &body)?;
         let timeout = Duration::from_secs(self.model.limits.timeout_s.into());
         let (mut attempts, mut unparsed) = (0, 0);
         loop {
             let permit = self.limiter.acquire_request(stop).ok_or(EndpointError::Stopped)?;
-            let sent = self.acquire_tokens(&request, body, stop)?;
+            let sent = self.acquire_tokens(&request, &body, stop)?;
             attempts += 1;
             let started = Instant::now();
             let attempt = self.attempt(&request, timeout, stop);
             let latency = started.elapsed();
             let may_be_paid = attempt::may_be_paid(&attempt);
             let secrets = secrets();
-            let mut outcome = classify::classify(attempt, &secrets);
+            let refusal = refusal(&attempt);
+            let api = self.model.api;
+            let mut outcome = classify::classify(attempt, api, &secrets);
             // The body is written to files, and a server may echo the key.
             if let AttemptOutcome::Answer(body) = &mut outcome
                 && secrets.redact_json(body, started.checked_add(timeout)).is_err()
             {
-                outcome = classify::classify(Err(AttemptError::late(timeout)), &secrets);
+                outcome = classify::classify(Err(AttemptError::late(timeout)), api, &secrets);
             }
             self.settle_tokens(sent, &request, &outcome, may_be_paid);
             if may_be_paid && !matches!(outcome, AttemptOutcome::Answer(_)) {
                 *lost_answers += 1;
             }
+            if let Some((status, text)) = &refusal
+                && !outcome.is_of_the_model()
+                && let Some(change) = adaptation::asked_for(*status, text, &body)
+            {
+                permit.release(LoadSignal::Answered);
+                self.adaptations.fetch_or(change, Ordering::Relaxed);
+                changes |= adaptation::apply(&mut body, change);
+                request = self.post(path, &body)?;
+                attempts -= 1;
+                continue;
+            }
             let retryable = match outcome {
                 AttemptOutcome::Answer(body) => {
                     permit.release(LoadSignal::Answered);
                     let latency_ms = u64::try_from(latency.as_millis()).unwrap_or(u64::MAX);
-                    return Ok(EndpointResponse { body, latency_ms, attempts });
+                    return Ok(EndpointResponse { body, latency_ms, attempts, changes: adaptation::names(changes) });
                 }
                 AttemptOutcome::Fatal(error) => {
                     let answered = !matches!(error, EndpointError::Infra(_) | EndpointError::Stopped);
                     permit.release(if answered { LoadSignal::Answered } else { LoadSignal::Failed });
-                    return Err(error);
+                    let advice = refusal.and_then(|(_, text)| wordings::advice(&text, &body));
+                    return Err(match (error, advice) {
+                        (EndpointError::Invalid(reason) | EndpointError::Config(reason), Some(advice)) => {
+                            EndpointError::Config(format!("{reason}; {advice}"))
+                        }
+                        (error, _) => error,
+                    });
                 }
                 AttemptOutcome::Retry(retryable) => retryable,
             };
@@ -169,7 +239,7 @@ impl Endpoint {
             if attempts > allowed || wait > LONGEST_WAIT {
                 return Err(EndpointError::Infra(exhausted_message(&retryable.message, attempts, wait)));
             }
-            if !backoff::sleep(wait, stop) {
+            if !self.wait(wait, &retryable.message, stop) {
                 return Err(EndpointError::Stopped);
             }
         }
@@ -202,6 +272,11 @@ impl Endpoint {
         }
     }
 
+    /// Sleeps. Returns false if `stop` is set meanwhile.
+    pub(in crate::llm) fn sleep(&self, time: Duration, stop: &AtomicBool) -> bool {
+        backoff::sleep(time, stop)
+    }
+
     /// Waits as after `failed` failed attempts. Returns `None` if `stop` is set meanwhile.
     pub(in crate::llm) fn pause(&self, failed: u32, stop: &AtomicBool) -> Option<()> {
         backoff::sleep(backoff::delay(failed), stop).then_some(())
@@ -221,9 +296,13 @@ impl Endpoint {
     }
 
     pub(super) fn url(&self, path: &str) -> Result<Url, String> {
+        let mut base = self.base.clone();
+        base.set_query(None);
         // With exactly one slash in between, no path can change the host.
-        let (base, path) = (self.base.as_str().trim_end_matches('/'), path.trim_start_matches('/'));
-        Url::parse(&format!("{base}/{path}")).map_err(|error| error.to_string())
+        let (start, path) = (base.as_str().trim_end_matches('/'), path.trim_start_matches('/'));
+        let mut url = Url::parse(&format!("{start}/{path}")).map_err(|error| error.to_string())?;
+        url.set_query(self.base.query());
+        Ok(url)
     }
 
     /// Runs one attempt and blocks the calling thread.
@@ -233,6 +312,12 @@ impl Endpoint {
         };
         self.network.block_on(attempt::attempt(&self.client, request, timeout, stop))
     }
+}
+
+/// Returns the status and the body, in lower case, of an answer that is a refusal.
+fn refusal(attempt: &Attempt) -> Option<(u16, String)> {
+    let answer = attempt.as_ref().ok().filter(|answer| !answer.status.is_success())?;
+    Some((answer.status.as_u16(), String::from_utf8_lossy(&answer.body).to_lowercase()))
 }
 
 /// Returns the size of a request's body in bytes.

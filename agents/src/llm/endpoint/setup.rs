@@ -10,7 +10,7 @@ use reqwest::{Client, ClientBuilder, Url};
 
 use super::Model;
 use super::attempt::describe;
-use crate::llm::settings::HOST;
+use crate::llm::settings::{HOST, is_shown};
 
 /// The most idle connections per host, enough for all threads that may send requests at once.
 const IDLE_CONNECTIONS: usize = 128;
@@ -86,7 +86,7 @@ pub(super) fn base_url(text: &str) -> Result<Url, SetupError> {
     if !url.username().is_empty() || url.password().is_some() {
         return Err(wrong("it holds a user name or password, and would be shown; put them into `headers_env`"));
     }
-    if url.query().is_some() || url.fragment().is_some() {
+    if !is_shown(&url) {
         return Err(wrong("nothing may follow on its path; a key belongs into `key_env` or `headers_env`"));
     }
     let path = url.path().trim_end_matches('/').to_owned();

@@ -18,8 +18,30 @@ pub(super) fn normalize(text: &str) -> Result<String, (&'static str, &'static st
     if !url.username().is_empty() || url.password().is_some() {
         return Err(("holds credentials, which are not shown", "they belong into `key_env` or `headers_env`"));
     }
-    if url.query().is_some() || url.fragment().is_some() {
-        return Err(("has a query or a fragment, which is not shown", EXAMPLE));
+    if !is_shown(&url) {
+        return Err((
+            "has a query or a fragment, which is not shown",
+            "only `?api-version=…` may follow on the path; a key belongs into `key_env` or `headers_env`",
+        ));
     }
-    Ok(url.as_str().trim_end_matches('/').replace(SOME_HOST, HOST))
+    let mut url = url;
+    let path = url.path().trim_end_matches('/').to_owned();
+    if ENDPOINTS.iter().any(|end| path.ends_with(end)) {
+        return Err((
+            "is the address of one endpoint",
+            "leave out the last part of its path, up to what is often `/v1`",
+        ));
+    }
+    url.set_path(&path);
+    let text = url.as_str();
+    Ok(text.strip_suffix('/').unwrap_or(text).replace(SOME_HOST, HOST))
+}
+
+/// The ends of paths that healbench adds by itself.
+const ENDPOINTS: [&str; 6] =
+    ["/chat/completions", "/completions", "/responses", "/messages", "/models", ":generateContent"];
+
+/// Returns true if a URL has nothing behind its path but the version of Azure's API.
+pub(in crate::llm) fn is_shown(url: &Url) -> bool {
+    url.fragment().is_none() && url.query_pairs().all(|(key, _)| key == "api-version")
 }

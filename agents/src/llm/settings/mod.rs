@@ -15,7 +15,7 @@ use healbench_files::{ConfigError, Document, is_name};
 use healbench_mcp::is_loopback;
 use reqwest::Url;
 
-pub(super) use base_url::HOST;
+pub(super) use base_url::{HOST, is_shown};
 pub use model_ref::{ModelRef, ModelRefError, resolve_model};
 pub(super) use table::read_price;
 

@@ -39,7 +39,7 @@ const KEYS: [&str; 22] = [
 const SECRET_HEADERS: [&str; 5] = ["auth", "cookie", "key", "secret", "token"];
 
 /// The keys of request bodies that only healbench may set, for all APIs: records must agree with the requests.
-const RESERVED: [&str; 10] = [
+const RESERVED: [&str; 11] = [
     "model",
     "messages",
     "input",
@@ -50,6 +50,7 @@ const RESERVED: [&str; 10] = [
     "systemInstruction",
     "system_instruction",
     "stream",
+    "n",
 ];
 
 /// Help for secrets in the wrong place.

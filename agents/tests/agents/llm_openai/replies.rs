@@ -64,7 +64,7 @@ fn arguments_are_read_in_every_form_that_servers_send() {
 #[test]
 fn calls_without_an_id_of_their_own_are_given_one() {
     let given = [json!("x"), Value::Null, json!("x"), json!("call_2"), json!(""), json!(5), json!("call_5")];
-    let expected = ["x", "call_3", "call_4", "call_2", "call_6", "call_7", "call_5"];
+    let expected = ["x", "call00002", "call00003", "call_2", "call00005", "call00006", "call_5"];
 
     let calls: Vec<Value> =
         given.iter().map(|id| json!({"id": id, "function": {"name": "f", "arguments": "{}"}})).collect();
@@ -81,7 +81,7 @@ fn calls_without_an_id_of_their_own_are_given_one() {
     items.insert(1, json!({"type": "reasoning", "id": "rs_1", "summary": []}));
     items[3].as_object_mut().unwrap().shift_remove("call_id");
     let reply = responses_items(json!(items)).unwrap();
-    let expected = ["x", "call_3", "call_4", "call_2", "call_6", "call_7", "call_5"];
+    let expected = ["x", "call00002", "call00003", "call_2", "call00005", "call00006", "call_5"];
     assert_eq!(reply.message.calls.iter().map(|call| &*call.id).collect::<Vec<_>>(), expected);
     let raw = reply.message.raw.unwrap();
     let sent: Vec<&Value> = raw.as_array().unwrap().iter().filter_map(|item| item.get("call_id")).collect();

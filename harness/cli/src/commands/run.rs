@@ -112,7 +112,7 @@ fn execute_and_save(
     state.started = Instant::now();
     // Nobody else sees a run on a disk of this machine.
     let beacon = scratch.as_ref().map(|scratch| Beacon::new(&scratch.destination, manifest.shards.clone()));
-    let progress = RunProgress::start(terminal, run, state, beacon);
+    let progress = RunProgress::start(terminal, run, state, beacon, clients.waits(&run_spec.plan));
     let requests = checkpoints.as_ref().map(Checkpoints::request_log);
     let environments = server_environments(supervisor.clone());
     let has_servers = run_spec.plan.environment.kind == EnvironmentKind::Mcp;
@@ -309,8 +309,15 @@ fn print_losses(lost: &BTreeMap<String, u64>, all: u64, terminal: &Terminal) -> 
     }
     let noun = if total == 1 { "episode was" } else { "episodes were" };
     terminal.warn(&format!("{total} of {all} {noun} lost:"));
-    let mut reasons: Vec<(&String, &u64)> = lost.iter().collect();
-    reasons.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    let mut reasons: Vec<(&str, u64)> = Vec::new();
+    for (reason, count) in lost {
+        // Reasons that differ in a number, such as a time to wait, are one.
+        match reasons.iter_mut().find(|(known, _)| without_numbers(known).eq(without_numbers(reason))) {
+            Some((_, known)) => *known += count,
+            None => reasons.push((reason, *count)),
+        }
+    }
+    reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     for (reason, count) in reasons.iter().take(MAX_LISTED_REASONS) {
         terminal.warn(&format!("  {count} times: {}", plain_text(reason)));
     }
@@ -318,6 +325,20 @@ fn print_losses(lost: &BTreeMap<String, u64>, all: u64, terminal: &Terminal) -> 
         terminal.warn(&format!("  and {} more", pluralize((reasons.len() - MAX_LISTED_REASONS) as u64, "reason")));
     }
     total
+}
+
+/// Returns the characters of a text that are no part of a number.
+fn without_numbers(text: &str) -> impl Iterator<Item = char> + '_ {
+    let is_digit = |c: Option<&char>| c.is_some_and(char::is_ascii_digit);
+    let mut before = None;
+    let mut rest = text.chars().peekable();
+    std::iter::from_fn(move || {
+        rest.by_ref().find(|c| {
+            let is_part = c.is_ascii_digit() || matches!(c, '.' | ',') && is_digit(before.as_ref());
+            before = Some(*c);
+            !is_part
+        })
+    })
 }
 
 fn resume_command(run: &RunDir) -> String {

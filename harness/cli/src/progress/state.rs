@@ -112,6 +112,7 @@ impl ProgressState {
             usd: self.cost.exact_usd(),
             usd_at_least: self.cost.min_usd(),
             failures: self.failures.clone(),
+            waits: Vec::new(),
             updated_unix_s: unix_seconds,
         }
     }

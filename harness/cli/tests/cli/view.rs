@@ -384,6 +384,7 @@ fn an_active_run_shows_its_progress_and_then_its_report() {
         usd: None,
         usd_at_least: Some(0.25),
         failures: BTreeMap::from([(Outcome::GaveUp, 2)]),
+        waits: Vec::new(),
         updated_unix_s: 1_700_000_000,
     };
     run.write_progress(&progress).unwrap();

@@ -39,6 +39,8 @@ pub(super) struct Aggregates {
     claim_moments: BTreeMap<usize, ClaimMoments>,
     /// By agent and condition.
     positions: Vec<CallPositions>,
+    /// The answers with each word of [`healbench_core::diagnostics`], by agent.
+    pub(super) diagnostics: Vec<BTreeMap<String, u64>>,
     /// The outcome of each episode.
     pub(super) outcomes: Outcomes,
     /// The error chains by the tool that they begin with; empty unless a server answered the calls.
@@ -62,6 +64,7 @@ impl Aggregates {
             retries: vec![ChainsByRetries::new(); plan.agents.len() * plan.conditions.len()],
             claim_moments: BTreeMap::new(),
             positions: vec![CallPositions::default(); plan.agents.len() * plan.conditions.len()],
+            diagnostics: vec![BTreeMap::new(); plan.agents.len()],
             outcomes: Outcomes::new(plan),
             tool_chains: ToolChains::new(),
             effects: Effects::of(plan),
@@ -130,6 +133,9 @@ pub(super) fn aggregate(run: &dyn RunRows, plan: &Plan) -> Result<Aggregates, Re
     let next = run.for_each_episode(plan, &mut |cell, row| {
         let index = aggregates.index(cell.scenario, cell.agent, cell.condition);
         aggregates.cells[index].add_episode(row);
+        for word in row.model.iter().flat_map(|model| &model.diagnostics) {
+            *aggregates.diagnostics[cell.agent].entry(word.clone()).or_default() += 1;
+        }
         made += u64::from(row.calls);
         let claims = &plan.scenarios[cell.scenario].claims;
         if !row.outcome.is_scored() {

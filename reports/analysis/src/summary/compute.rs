@@ -10,8 +10,8 @@ use super::headline::HeadlineConditions;
 use super::positions::frequent_classes;
 use super::sums::{ModelSums, PairSums, Sums};
 use super::{
-    AgentReport, Difference, HeadlineComparison, ModelReport, PairedDifference, Pass, Repair, Report, ReportRow,
-    Retries, ScenarioRate, Totals, has_headline,
+    AgentReport, Diagnostic, Difference, HeadlineComparison, ModelReport, PairedDifference, Pass, Repair, Report,
+    ReportRow, Retries, ScenarioRate, Totals, has_headline,
 };
 use crate::comparison::main_matrix;
 use crate::condition::ShownCondition;
@@ -59,6 +59,7 @@ pub fn summarize(run: &dyn RunRows, manifest: &RunManifest, scope: Scope) -> Res
             kind: agent.kind,
             opening: agent.opening,
             tools: agent.tools,
+            diagnostics: diagnostics(&aggregates.diagnostics[index]),
             headline: None,
             rows: rows(index),
         })
@@ -186,6 +187,10 @@ fn usd(sums: &ModelSums) -> Option<f64> {
 /// Returns the cost per episode; `None` if the cost of any is unknown.
 pub(super) fn usd_per_episode(sums: &ModelSums) -> Option<f64> {
     usd(sums).map(|usd| usd / sums.episodes as f64)
+}
+
+fn diagnostics(counts: &BTreeMap<String, u64>) -> Vec<Diagnostic> {
+    counts.iter().map(|(word, answers)| Diagnostic { word: word.clone(), answers: *answers }).collect()
 }
 
 fn model(sums: &ModelSums) -> Option<ModelReport> {

@@ -107,6 +107,7 @@ pub(super) fn episode_row<'a>(row: &'a EpisodeRecord, axes: &'a AxisNames) -> Re
         reasoning_tokens: usage.and_then(|usage| usage.reasoning),
         cost_usd: model.and_then(|model| model.usd),
         latency_ms: asked.and_then(|model| model.latency_ms),
+        diagnostics: model.map(|model| Cow::Borrowed(model.diagnostics.as_slice())).filter(|words| !words.is_empty()),
     })
 }
 
@@ -243,7 +244,8 @@ fn model(row: &EpisodeRow<'_>) -> Result<Option<ModelUsage>, &'static str> {
         Some(_) => Some(row.latency_ms.ok_or(LATENCY_MS)?),
         None => None,
     };
-    Ok(Some(ModelUsage { opening_calls, turns, usage, usd: row.cost_usd, latency_ms }))
+    let diagnostics = row.diagnostics.clone().map(Cow::into_owned).unwrap_or_default();
+    Ok(Some(ModelUsage { opening_calls, turns, usage, usd: row.cost_usd, latency_ms, diagnostics }))
 }
 
 /// Returns a number that is not negative.

@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use healbench_core::{CallRecord, EpisodeRecord, Outcome};
 use healbench_store::RunDir;
-use polars::prelude::{DataFrame, PolarsError};
+use polars::prelude::{Column as PolarsColumn, DataFrame, PolarsError};
 use polars_io::SerReader as _;
 use polars_io::parquet::read::ParquetReader;
 
 use super::{FrameError, GROUP_ROWS, convert, io_error};
-use crate::columns::{CALL_COLUMNS, Column, ColumnType, EPISODE, EPISODE_COLUMNS, OUTCOME, Text, U64, read};
+use crate::columns::{ADDED, CALL_COLUMNS, Column, ColumnType, EPISODE, EPISODE_COLUMNS, OUTCOME, Text, U64, read};
 
 /// The rows of a file to read.
 #[derive(Debug, Clone)]
@@ -132,7 +132,8 @@ pub(crate) fn row_ranges(path: &Path, rows: usize) -> Result<Vec<Range<usize>>, 
 pub(crate) fn read_frame(path: &Path, columns: &[Column], range: RowRange) -> Result<DataFrame, FrameError> {
     let mut reader = open(path)?;
     let schema = catch_decoder_panic(|| reader.schema()).map_err(damaged(path))?;
-    if let Some((column, _)) = columns.iter().find(|(name, _)| !schema.contains(name)) {
+    let is_lacking = |name: &&str| !schema.contains(name);
+    if let Some((column, _)) = columns.iter().find(|(name, _)| is_lacking(name) && !ADDED.contains(name)) {
         return Err(FrameError::NoColumn { path: path.into(), column });
     }
     let slice = match range {
@@ -140,8 +141,14 @@ pub(crate) fn read_frame(path: &Path, columns: &[Column], range: RowRange) -> Re
         RowRange::Rows(rows) => Some((rows.start, rows.len())),
     };
     let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
-    let reader = reader.with_columns(Some(names.iter().map(ToString::to_string).collect())).with_slice(slice);
-    let frame = catch_decoder_panic(|| reader.finish()?.select(names)).map_err(damaged(path))?;
+    let (lacking, present): (Vec<&str>, Vec<&str>) = names.iter().partition(|name| is_lacking(name));
+    let reader = reader.with_columns(Some(present.iter().map(ToString::to_string).collect())).with_slice(slice);
+    let mut frame = catch_decoder_panic(|| reader.finish()).map_err(damaged(path))?;
+    for (name, data_type) in columns.iter().filter(|(name, _)| lacking.contains(name)) {
+        let nulls = PolarsColumn::full_null((*name).into(), frame.height(), &data_type());
+        frame.with_column(nulls).map_err(damaged(path))?;
+    }
+    let frame = frame.select(names).map_err(damaged(path))?;
     for ((column, data_type), found) in columns.iter().zip(frame.columns()) {
         let expected = data_type();
         if *found.dtype() != expected {

@@ -196,6 +196,7 @@ fn model_usage(condition: usize, draw: &mut Draw) -> ModelUsage {
         // Sums of such fractions are exact in any order.
         usd: priced.then(|| draw.below(1000) as f64 / 1024.0),
         latency_ms: Some(100 + draw.below(3000)),
+        diagnostics: Vec::new(),
     }
 }
 

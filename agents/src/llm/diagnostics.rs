@@ -1,0 +1,105 @@
+//! Signs that a server, and not its model, made an answer what it is. They change no outcome; the report names them.
+
+use healbench_core::{Function, diagnostics};
+
+use super::{FinishReason, Reply, prompt_tools};
+
+/// The fewest bytes of a request for a token that a server may count. No tokenizer joins more bytes of JSON and English on
+/// average; a count below this is one of a part of the request.
+const BYTES_PER_TOKEN: u64 = 10;
+
+/// Marks of calls that a server left in a text: of Qwen and Hermes, Mistral, Llama, DeepSeek, gpt-oss.
+const CALL_MARKS: [&str; 9] = [
+    "<tool_call",
+    "<|tool_call",
+    "<function=",
+    "<function_call",
+    "[TOOL_CALLS]",
+    "<|python_tag|>",
+    "<｜tool▁call",
+    "<|channel|>",
+    "<|start|>assistant",
+];
+
+/// Returns what is to be said of an answer to a request of so many bytes. `has_calls` is true if calls were found in it.
+pub(super) fn of_answer(reply: &Reply, model: &str, bytes: usize, has_calls: bool, native: &[Function]) -> Vec<String> {
+    let text = reply.message.text.as_str();
+    let is_cut = reply.finish_reason == FinishReason::Length;
+    let is_empty = !has_calls && text.trim().is_empty() && !is_cut && reply.finish_reason != FinishReason::Refusal;
+    let is_marked = |name: &str| CALL_MARKS.iter().any(|mark| name.contains(mark));
+    let calls_in_text = !native.is_empty()
+        && (reply.message.calls.iter().any(|call| is_marked(&call.name))
+            || !has_calls && (is_marked(text) || has_known_call(text, native)));
+    let counted = reply.usage.map(|usage| usage.input);
+    let few = counted.is_some_and(|counted| counted < bytes as u64 / BYTES_PER_TOKEN);
+    let findings = [
+        (is_cut, diagnostics::CUT),
+        (is_empty, diagnostics::EMPTY),
+        (calls_in_text, diagnostics::CALLS_IN_TEXT),
+        (reply.in_other_choice, diagnostics::OTHER_CHOICE),
+        (few, diagnostics::FEW_TOKENS),
+    ];
+    let mut found: Vec<String> =
+        findings.iter().filter(|(is_found, _)| *is_found).map(|(_, word)| (*word).to_owned()).collect();
+    let other = reply.model.as_deref().filter(|answered| !is_same_model(answered, model));
+    found.extend(other.map(|other| format!("{}{other}", diagnostics::OTHER_MODEL)));
+    found
+}
+
+/// Returns true if a text has a call of one of the functions as JSON.
+fn has_known_call(text: &str, functions: &[Function]) -> bool {
+    let (calls, _) = prompt_tools::parse_calls(text, functions);
+    calls.iter().any(|call| functions.iter().any(|function| function.name == call.name))
+}
+
+/// Returns true if a server's name of a model is that of the one that was asked for: the same without a path, a date or a
+/// version behind it.
+fn is_same_model(answered: &str, asked: &str) -> bool {
+    let short = |name: &str| name.rsplit(['/', '\\']).next().unwrap_or(name).to_lowercase();
+    let (answered, asked) = (short(answered), short(asked));
+    // An empty name says nothing.
+    answered.is_empty() || answered.starts_with(&asked) || asked.starts_with(&answered)
+}
+
+#[cfg(test)]
+mod tests {
+    use healbench_core::Usage;
+    use serde_json::json;
+
+    use super::*;
+    use crate::llm::AssistantMessage;
+
+    fn found(text: &str, change: impl Fn(&mut Reply)) -> Vec<String> {
+        let mut reply = Reply {
+            message: AssistantMessage { text: text.to_owned(), ..AssistantMessage::default() },
+            finish_reason: FinishReason::End,
+            usage: Some(Usage { input: 300, output: 5, ..Usage::default() }),
+            model: Some("org/Small-7b-2026-01".to_owned()),
+            in_other_choice: false,
+        };
+        change(&mut reply);
+        let tool = Function { name: "door".to_owned(), description: String::new(), parameters: json!({}) };
+        of_answer(&reply, "small-7b", 1_200, false, &[tool])
+    }
+
+    #[test]
+    fn an_ordinary_answer_says_nothing() {
+        assert_eq!(found("It is open.", |_| ()), Vec::<String>::new());
+        assert_eq!(found(r#"The reply was {"name": "Acme", "arguments": {}}."#, |_| ()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_a_server_did_is_named() {
+        assert_eq!(found("", |_| ()), ["empty"]);
+        assert_eq!(found("I th", |reply| reply.finish_reason = FinishReason::Length), ["cut"]);
+        for text in [
+            "<tool_call>\n{",
+            r#"{"name": "door", "arguments": {"room": 12}}"#,
+            "<|channel|>commentary to=functions.door <|message|>{}",
+        ] {
+            assert_eq!(found(text, |_| ()), ["calls_in_text"], "{text}");
+        }
+        assert_eq!(found("Yes.", |reply| reply.usage.as_mut().unwrap().input = 80), ["few_tokens"]);
+        assert_eq!(found("Yes.", |reply| reply.model = Some("other".to_owned())), ["model other"]);
+    }
+}

@@ -1,0 +1,204 @@
+//! Changes to requests that a server asks for when it refuses one. None changes what the model is asked; each is named in
+//! the run.
+
+use serde_json::{Map, Value, json};
+
+use super::wordings::is_not_taken;
+use crate::llm::api::PLACEHOLDER_SIGNATURE;
+
+/// The statuses of refusals that a change of the request may avoid. Templates of local servers fail with 500.
+const STATUSES: [u16; 3] = [400, 422, 500];
+
+/// A change of requests.
+pub(super) struct Adaptation {
+    /// What it does, as the run says it.
+    pub(super) name: &'static str,
+    /// Returns true if a text in lower case asks for it.
+    asks: fn(&str) -> bool,
+    /// Changes the body of a request. Does nothing if there is nothing to change.
+    apply: fn(&mut Map<String, Value>),
+}
+
+/// All changes. A bit for each of them is kept for each server.
+pub(super) const ADAPTATIONS: [Adaptation; 7] = [
+    Adaptation {
+        name: "reasoning of earlier answers is left out",
+        asks: |text| text.contains("reasoning") && is_not_taken(text),
+        apply: |body| {
+            for message in messages(body) {
+                message.retain(|key, _| !key.starts_with("reasoning"));
+            }
+        },
+    },
+    Adaptation {
+        name: "the limit on output is sent as `max_completion_tokens`",
+        asks: |text| text.contains("max_completion_tokens") && is_not_taken(text),
+        apply: |body| {
+            if !body.contains_key("max_completion_tokens")
+                && let Some(limit) = body.remove("max_tokens")
+            {
+                body.insert("max_completion_tokens".to_owned(), limit);
+            }
+        },
+    },
+    Adaptation {
+        name: "calls without a text have an empty one",
+        asks: |text| {
+            text.contains("content") || ["nonetype", "null", "nil"].iter().any(|nothing| text.contains(nothing))
+        },
+        apply: |body| {
+            for message in messages(body).filter(|message| message.get("content").is_some_and(Value::is_null)) {
+                message.insert("content".to_owned(), "".into());
+            }
+        },
+    },
+    Adaptation {
+        name: "the system text stands before the task",
+        asks: |text| {
+            text.contains("system") && (text.contains("role") || is_not_taken(text))
+                || text.contains("roles must alternate")
+        },
+        apply: system_into_task,
+    },
+    Adaptation {
+        name: "calls that the model did not make have a placeholder for a signature",
+        asks: |text| text.contains("thought_signature") || text.contains("thought signature"),
+        apply: |body| {
+            let first_calls =
+                messages(body).filter_map(|message| message.get_mut("tool_calls")?.get_mut(0)?.as_object_mut());
+            for call in first_calls.filter(|call| !call.contains_key("extra_content")) {
+                let signature = json!({"google": {"thought_signature": PLACEHOLDER_SIGNATURE}});
+                call.insert("extra_content".to_owned(), signature);
+            }
+        },
+    },
+    Adaptation {
+        name: "ids of calls have nine letters and digits",
+        asks: |text| {
+            text.contains("id")
+                && ["length of 9", "length 9", "{9}", "9 char", "nine", "alphanumeric"]
+                    .iter()
+                    .any(|form| text.contains(form))
+        },
+        apply: |body| {
+            for message in messages(body) {
+                let calls = message.get_mut("tool_calls").and_then(Value::as_array_mut).into_iter().flatten();
+                calls.filter_map(|call| call.get_mut("id")).for_each(shorten_id);
+                message.get_mut("tool_call_id").map(shorten_id);
+            }
+        },
+    },
+    Adaptation {
+        name: "answers are streamed",
+        asks: |text| {
+            let only = [
+                "stream mode",
+                "stream must",
+                "stream=true",
+                "only support stream",
+                "only supports stream",
+                "non-stream",
+            ];
+            text.contains("'stream'") || text.contains("\"stream\"") || only.iter().any(|words| text.contains(words))
+        },
+        // Not in Gemini's API, where the path says so.
+        apply: |body| {
+            if body.contains_key("messages") || body.contains_key("input") {
+                body.insert("stream".to_owned(), true.into());
+            }
+        },
+    },
+];
+
+/// Applies the changes of `active`, and returns the bits of those that changed something.
+pub(super) fn apply(body: &mut Value, active: u32) -> u32 {
+    let Some(object) = body.as_object_mut() else { return 0 };
+    let mut changed = 0;
+    for (bit, adaptation) in ADAPTATIONS.iter().enumerate().filter(|(bit, _)| active & (1 << bit) != 0) {
+        let before = object.clone();
+        (adaptation.apply)(object);
+        changed |= u32::from(*object != before) << bit;
+    }
+    changed
+}
+
+/// Returns the bit of a change that a refusal asks for and that changes this request.
+pub(super) fn asked_for(status: u16, text: &str, body: &Value) -> Option<u32> {
+    let bits = (0..ADAPTATIONS.len()).filter(|bit| STATUSES.contains(&status) && (ADAPTATIONS[*bit].asks)(text));
+    bits.map(|bit| 1 << bit).find(|bit| apply(&mut body.clone(), *bit) != 0)
+}
+
+/// Returns the names of the changes with these bits.
+pub(super) fn names(bits: u32) -> Vec<&'static str> {
+    let is_set = |(bit, _): &(usize, &Adaptation)| bits & (1 << bit) != 0;
+    ADAPTATIONS.iter().enumerate().filter(is_set).map(|(_, adaptation)| adaptation.name).collect()
+}
+
+/// Returns the messages of a chat.
+fn messages(body: &mut Map<String, Value>) -> impl Iterator<Item = &mut Map<String, Value>> {
+    let messages = body.get_mut("messages").and_then(Value::as_array_mut).into_iter().flatten();
+    messages.filter_map(Value::as_object_mut)
+}
+
+/// Puts the system text before the text of the first message of the user.
+fn system_into_task(body: &mut Map<String, Value>) {
+    let Some(messages) = body.get_mut("messages").and_then(Value::as_array_mut) else { return };
+    let text = |message: Option<&Value>, role: &str| {
+        message.filter(|message| message["role"] == role)?["content"].as_str().map(str::to_owned)
+    };
+    if let (Some(system), Some(task)) = (text(messages.first(), "system"), text(messages.get(1), "user")) {
+        messages.remove(0);
+        messages[0]["content"] = format!("{system}\n\n{task}").into();
+    }
+}
+
+/// Replaces an id by nine letters and digits that follow from it, unless it has that form.
+fn shorten_id(id: &mut Value) {
+    let Some(text) = id.as_str() else { return };
+    if text.len() != 9 || !text.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        *id = healbench_core::fingerprint(text.as_bytes())[..9].into();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(status: u16, text: &str, body: &Value) -> Option<(Value, Vec<&'static str>)> {
+        let bit = asked_for(status, text, body)?;
+        let mut body = body.clone();
+        Some((body.clone(), names(apply(&mut body, bit)))).map(|(_, names)| (body, names))
+    }
+
+    #[test]
+    fn a_refusal_changes_what_it_names_and_nothing_else() {
+        let body = json!({"max_tokens": 9, "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "Do it."},
+            {"role": "assistant", "content": null, "reasoning_content": "Hm.", "tool_calls": [{"id": "call_1"}, {"id": "b"}]},
+            {"role": "tool", "tool_call_id": "call_1", "content": "done"},
+        ]});
+        let changed = |text| after(400, text, &body).map(|(body, _)| body).unwrap_or_default();
+        assert_eq!(changed("extra inputs: reasoning_content")["messages"][2].get("reasoning_content"), None);
+        assert_eq!(changed("unknown key max_tokens, use max_completion_tokens")["max_completion_tokens"], 9);
+        assert_eq!(changed("'nonetype' is not iterable")["messages"][2]["content"], "");
+        let merged = changed("only user and assistant roles are supported, not system");
+        assert_eq!(merged["messages"][0], json!({"role": "user", "content": "Be brief.\n\nDo it."}));
+        let signed = changed("function call is missing a thought_signature");
+        assert!(signed["messages"][2]["tool_calls"][0].get("extra_content").is_some());
+        assert!(signed["messages"][2]["tool_calls"][1].get("extra_content").is_none());
+        let ids = changed("call ids should be alphanumeric strings with length 9!");
+        assert_eq!(ids["messages"][2]["tool_calls"][0]["id"], ids["messages"][3]["tool_call_id"]);
+        assert_eq!(ids["messages"][3]["tool_call_id"].as_str().map(str::len), Some(9));
+        assert_eq!(changed("this model only supports stream mode")["stream"], true);
+        for (status, text) in [(400, "no such model"), (401, "'nonetype' is not iterable"), (429, "stream")] {
+            assert_eq!(after(status, text, &body), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_change_is_made_once() {
+        let body = json!({"messages": [{"role": "assistant", "content": ""}]});
+        assert_eq!(asked_for(400, "content must not be null", &body), None);
+    }
+}
