@@ -39,6 +39,12 @@ fn main() {
             eprintln!("no configuration found");
             std::process::exit(3);
         }
+        "usage" => {
+            eprintln!("Error: there is no file notes.toml");
+            let lines = args.get(1).map_or(0, |lines| lines.parse().unwrap());
+            (0..lines).for_each(|line| eprintln!("  --flag-{line}  is described here"));
+            std::process::exit(2);
+        }
         "deaf" => std::thread::sleep(Duration::from_secs(60)),
         "garbage" => loop {
             write(b"Listening ...\n");
@@ -128,6 +134,7 @@ fn answer(mode: &str, id: &Value, method: &str, params: &Value) {
             &json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "test"}}),
         ),
         ("no-tools", "tools/list") => result(id, &json!({})),
+        ("silent", "tools/list") => {}
         ("refuses", "tools/list") => error(id, -32601, "no tools\nhere"),
         ("cursor", "tools/list") => result(id, &json!({"tools": [tool("echo")], "nextCursor": "again"})),
         ("pages", "tools/list") => match params["cursor"].as_str() {
@@ -276,6 +283,8 @@ fn proxied(id: &Value, params: &Value) {
     let words = |count: usize| (0..count).map(|number| format!("word {number}\n")).collect::<String>();
     let block = |text: &str| json!({"type": "text", "text": text});
     match params["name"].as_str().unwrap_or_default() {
+        // More bytes than are looked at; of a call as long as it, which passes too.
+        "long" if text.is_some() => result(id, &json!({"content": [block(text.unwrap_or_default())], "structuredContent": {}})),
         // Not as a serializer would write it.
         "echo" => write(format!("{{ \"id\":{id},\t\"result\":{{\"content\":[{{\"type\":\"text\",\"text\":\"\\u00e9\"}}]}} ,\"jsonrpc\":\"2.0\"}}\r\n").as_bytes()),
         "long" => result(id, &json!({"content": [block(&words(20_000)), {"type": "image", "data": "", "mimeType": "image/png"}]})),

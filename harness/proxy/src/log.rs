@@ -2,7 +2,7 @@
 //! requests and the names of tools.
 
 use std::fmt::Write as _;
-use std::io::Write;
+use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -51,19 +51,39 @@ pub(crate) enum Entry<'e> {
     End { counts: &'e Counts },
 }
 
-/// The log; nothing is written without a file.
-pub(crate) struct Log(pub(crate) Option<Box<dyn Write + Send>>);
+/// The log; nothing is written without a file, nor after a failure.
+#[derive(Default)]
+pub(crate) struct Log {
+    file: Option<Box<dyn Write + Send>>,
+    error: Option<io::ErrorKind>,
+}
 
 impl Log {
+    pub(crate) fn new(file: Option<Box<dyn Write + Send>>) -> Log {
+        Log { file, error: None }
+    }
+
     /// Writes an entry. A log that cannot be written does not end the session.
     pub(crate) fn write(&mut self, entry: &Entry<'_>) {
-        let Some(file) = &mut self.0 else { return };
-        let Ok(mut line) = serde_json::to_vec(entry) else { return };
-        line.push(b'\n');
-        if file.write_all(&line).and_then(|()| file.flush()).is_err() {
-            self.0 = None;
+        let Some(file) = &mut self.file else { return };
+        if let Err(error) = write_line(file, entry) {
+            *self = Log { file: None, error: Some(error.kind()) };
         }
     }
+
+    /// Writes the last entry, and returns the reason why entries are missing, if there is one.
+    pub(crate) fn finish(mut self, counts: &Counts) -> Option<io::ErrorKind> {
+        self.write(&Entry::End { counts });
+        self.error
+    }
+}
+
+/// Writes a value as a line of JSON.
+pub(crate) fn write_line(file: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(value)?;
+    line.push(b'\n');
+    file.write_all(&line)?;
+    file.flush()
 }
 
 /// Returns the first 16 digits of a line's SHA-256, without the line break.

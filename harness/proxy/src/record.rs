@@ -10,7 +10,7 @@ use healbench_text::secrets;
 use healbench_tokens::count_tokens;
 use serde::Serialize;
 
-use crate::log::{Counts, hash};
+use crate::log::{Counts, hash, write_line};
 
 /// The files of a session's rows.
 pub struct Recording {
@@ -143,7 +143,7 @@ impl Recorder {
             latency_ms: begun.at.elapsed().as_secs_f64() * 1000.0,
         };
         if self.error.is_none() {
-            self.error = write_row(&mut self.recording.calls, &row).err().map(|error| error.kind());
+            self.error = write_line(&mut self.recording.calls, &row).err().map(|error| error.kind());
         }
     }
 
@@ -159,14 +159,7 @@ impl Recorder {
             counts,
             sums: &self.sums,
         };
-        let written = write_row(&mut self.recording.episodes, &row).err().map(|error| error.kind());
+        let written = write_line(&mut self.recording.episodes, &row).err().map(|error| error.kind());
         self.error.or(written)
     }
-}
-
-fn write_row(file: &mut dyn Write, row: &impl Serialize) -> io::Result<()> {
-    let mut line = serde_json::to_vec(row)?;
-    line.push(b'\n');
-    file.write_all(&line)?;
-    file.flush()
 }

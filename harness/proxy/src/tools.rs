@@ -21,19 +21,25 @@ struct Known {
 #[derive(Default)]
 pub(crate) struct Tools {
     known: BTreeMap<String, Known>,
-    /// True if the list was read to its end, and the server has not changed it since.
-    is_complete: bool,
+    /// True if the list was read to its end, or refused, and the server has not changed it since.
+    is_settled: bool,
     engine: Option<Arc<Engine>>,
 }
 
 impl Tools {
-    pub(crate) fn is_complete(&self) -> bool {
-        self.is_complete
+    /// Returns true if there is no use in asking for the list.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.is_settled
+    }
+
+    /// The server does not tell more.
+    pub(crate) fn settle(&mut self) {
+        self.is_settled = true;
     }
 
     /// The server said that its list has changed. What is known stays in use until it is read again.
     pub(crate) fn changed(&mut self) {
-        self.is_complete = false;
+        self.is_settled = false;
     }
 
     /// Reads a page of `tools/list`, and returns the cursor of the next one.
@@ -49,7 +55,7 @@ impl Tools {
             }
         }
         let next = result["nextCursor"].as_str().map(str::to_owned);
-        self.is_complete = next.is_none();
+        self.is_settled = next.is_none();
         next
     }
 

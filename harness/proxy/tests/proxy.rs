@@ -248,11 +248,11 @@ impl std::io::Write for Full {
 }
 
 #[test]
-fn rows_that_cannot_be_written_do_not_end_the_session() {
+fn files_that_cannot_be_written_do_not_end_the_session() {
     let words = [test_server().display().to_string(), "proxied".to_owned()];
     let command = ServerCommand { environment: Variables::Inherited, ..ServerCommand::new(&words, &[]).unwrap() };
     let record = Recording { episode: "s".to_owned(), calls: Box::new(Full), episodes: Box::new(Full) };
-    let files = Files { log: None, record: Some(record) };
+    let files = Files { log: Some(Box::new(Full)), record: Some(record) };
     let (to_proxy, mut input) = pipe().unwrap();
     let (output, from_proxy) = pipe().unwrap();
     let supervisor = Supervisor::new(test_server(), Arc::default());
@@ -265,7 +265,8 @@ fn rows_that_cannot_be_written_do_not_end_the_session() {
         assert!(answers.next().unwrap().unwrap().contains("content"));
     }
     drop(input);
-    assert_eq!(session.join().unwrap().unwrap().record_error, Some(std::io::ErrorKind::StorageFull));
+    let (end, full) = (session.join().unwrap().unwrap(), Some(std::io::ErrorKind::StorageFull));
+    assert_eq!((end.log_error, end.record_error), (full, full));
 }
 
 #[test]
@@ -313,6 +314,61 @@ fn what_is_no_call_passes() {
     // In both directions.
     assert_eq!((end.counts.batches, end.counts.invalid_lines, end.counts.long_lines), (2, 2, 2));
     assert_eq!(end.counts.calls, 0);
+}
+
+#[test]
+fn a_long_line_is_not_interrupted_by_an_answer_of_the_proxy() {
+    let mut client = Client::start("proxied", rules());
+    for (id, size) in [(1, 17 << 20), (2, 40 << 20)] {
+        let text = "x".repeat(size);
+        let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "long", "arguments": {"text": text}}});
+        client.send(&call.to_string());
+        // The line has begun.
+        client.output.fill_buf().unwrap();
+        client.send(
+            r#"{"jsonrpc":"2.0","id":"no","method":"tools/call","params":{"name":"echo","arguments":{"text":1}}}"#,
+        );
+        assert!(client.read()["result"]["content"][0]["text"].as_str().is_some_and(|answer| answer == text));
+        assert!(is_refusal(&client.read()), "{size}");
+    }
+    // Two lines to the server, and two to the client.
+    assert_eq!(client.end().0.counts.long_lines, 4);
+}
+
+fn is_refusal(answer: &Value) -> bool {
+    answer["id"] == "no" && text(answer).starts_with("<validation_error")
+}
+
+#[test]
+fn only_one_call_waits_for_a_list_that_does_not_come() {
+    let mut client = Client::start("silent", rules());
+    let mut time = || {
+        let start = Instant::now();
+        assert_eq!(text(&client.call(json!(1), "echo", json!({"text": "a"}))), "a");
+        start.elapsed()
+    };
+    let (first, second, third) = (time(), time(), time());
+    assert!(second < first / 4 && third < first / 4, "{first:?}, {second:?}, {third:?}");
+    assert_eq!(client.end().0.counts.asked, 1);
+
+    // One that refuses it is asked once.
+    let mut client = Client::start("refuses", rules());
+    for id in 0..3 {
+        assert_eq!(text(&client.call(json!(id), "echo", json!({"text": "a"}))), "a");
+    }
+    assert_eq!(client.end().0.counts.asked, 1);
+}
+
+#[test]
+fn an_answer_is_the_proxys_own_by_what_it_asked() {
+    // An id of the client, such as another proxy in front of this one has.
+    for id in ["healbench-proxy-1", "healbench-proxy-0000000000000001"] {
+        let mut client = Client::start("proxied", rules());
+        client.send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/list"}).to_string());
+        assert_eq!(client.read()["id"], id);
+        assert!(text(&client.call(json!(1), "echo", json!({"x": 1}))).starts_with("<validation_error"));
+        client.end();
+    }
 }
 
 #[test]

@@ -17,7 +17,7 @@ use crate::terminal::Terminal;
 
 /// Stands between a client and a server until one of them ends. Standard output belongs to the client, and standard error to the
 /// server.
-pub(crate) fn proxy(args: &ProxyArgs, _: &Terminal) -> Result<ExitStatus, CliError> {
+pub(crate) fn proxy(args: &ProxyArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     let rules = Rules {
         guardrails: args.guardrails.parse()?,
         format: parse_single_format(&args.format)?,
@@ -41,8 +41,12 @@ pub(crate) fn proxy(args: &ProxyArgs, _: &Terminal) -> Result<ExitStatus, CliErr
     let supervisor = supervise()?;
     let input = BufReader::new(io::stdin());
     let end = run(&supervisor, &command, rules, Files { log, record }, input, io::stdout())?;
-    if let (Some(folder), Some(kind)) = (&args.record, end.record_error) {
-        return Err(CliError::write(folder, &io::Error::from(kind)));
+    let files = [(&args.log, end.log_error), (&args.record, end.record_error)];
+    let mut unwritten =
+        files.into_iter().filter_map(|(path, kind)| Some(CliError::write(path.as_ref()?, &kind?.into())));
+    if let Some(first) = unwritten.next() {
+        unwritten.for_each(|other| terminal.warn(&other.to_string()));
+        return Err(first.status(ExitStatus::Regression));
     }
     match end.status {
         Some(status) if !end.was_ended && !status.success() => {
