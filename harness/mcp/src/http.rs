@@ -24,7 +24,7 @@ use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfi
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::client::{CallAnswer, CallOutcome, Defects, Limits, ToolDefinition, list_tools, shown};
+use crate::client::{CallAnswer, CallOutcome, Defects, Limits, REVISIONS, ToolDefinition, list_tools, shown};
 use crate::error::{McpError, escaped};
 use crate::line::RpcError;
 use crate::process::WATCH;
@@ -126,7 +126,11 @@ impl Seen {
 }
 
 /// Refuses what a server asks for.
-struct Client(Seen);
+struct Client {
+    seen: Seen,
+    /// The revision to `initialize` with, if the server's list has only older ones than that of `server/discover`.
+    older: Option<ProtocolVersion>,
+}
 
 impl Service<RoleClient> for Client {
     async fn handle_request(
@@ -138,7 +142,7 @@ impl Service<RoleClient> for Client {
             return Ok(ClientResult::empty(()));
         }
         let request = serde_json::to_value(&request).unwrap_or_default();
-        Err(self.0.ask(request["method"].as_str().unwrap_or("unknown")))
+        Err(self.seen.ask(request["method"].as_str().unwrap_or("unknown")))
     }
 
     async fn handle_notification(
@@ -147,7 +151,7 @@ impl Service<RoleClient> for Client {
         _context: NotificationContext<RoleClient>,
     ) -> Result<(), ErrorData> {
         if matches!(notification, ServerNotification::ToolListChangedNotification(_)) {
-            self.0.tools_changed.store(true, Ordering::Relaxed);
+            self.seen.tools_changed.store(true, Ordering::Relaxed);
         }
         Ok(())
     }
@@ -155,12 +159,14 @@ impl Service<RoleClient> for Client {
     fn get_info(&self) -> InitializeRequestParams {
         let mut info = InitializeRequestParams::default();
         info.client_info = Implementation::new("healbench", env!("CARGO_PKG_VERSION"));
+        info.protocol_version = self.older.clone().unwrap_or(info.protocol_version);
         info
     }
 }
 
 impl HttpSession {
-    /// Connects to a server, and asks for its tools. A server that does not know `server/discover` is asked to `initialize`.
+    /// Connects to a server, and asks for its tools. A server that does not know `server/discover`, or lists only older
+    /// revisions there, is asked to `initialize`.
     ///
     /// # Errors
     /// [`McpError`] if it cannot be reached, wants another token, or does not answer as MCP says.
@@ -189,12 +195,25 @@ impl HttpSession {
         let seen = Seen::default();
         let lifecycle =
             ClientLifecycleMode::Auto { preferred_versions: vec![ProtocolVersion::V_2026_07_28], legacy_version: None };
-        let handler = Client(seen.clone());
-        let service = runtime.block_on(async {
-            let transport = StreamableHttpClientTransport::with_client(client, config);
-            let served = handler.serve_with_lifecycle(transport, lifecycle);
-            unless_stopped(stop, tokio::time::timeout(limits.start, served)).await
-        });
+        let begin = |older: Option<ProtocolVersion>, lifecycle| {
+            let transport = StreamableHttpClientTransport::with_client(client.clone(), config.clone());
+            Client { seen: seen.clone(), older }.serve_with_lifecycle(transport, lifecycle)
+        };
+        let begun = async {
+            match begin(None, lifecycle).await {
+                Err(ClientInitializeError::NoCompatibleProtocolVersion { client_supported, server_supported }) => {
+                    match newest_known(&server_supported) {
+                        Some(older) => begin(Some(older), ClientLifecycleMode::Initialize).await,
+                        None => Err(ClientInitializeError::NoCompatibleProtocolVersion {
+                            client_supported,
+                            server_supported,
+                        }),
+                    }
+                }
+                begun => begun,
+            }
+        };
+        let service = runtime.block_on(async { unless_stopped(stop, tokio::time::timeout(limits.start, begun)).await });
         let service = match service {
             None => return Err(McpError::Stopped),
             Some(Ok(Ok(service))) => service,
@@ -322,6 +341,11 @@ impl Drop for HttpSession {
                 self.runtime.block_on(async { tokio::time::timeout(Duration::from_secs(1), service.cancel()).await });
         }
     }
+}
+
+/// Returns the newest of a server's revisions that has `initialize`, and is known here.
+fn newest_known(supported: &[ProtocolVersion]) -> Option<ProtocolVersion> {
+    REVISIONS.iter().find_map(|known| supported.iter().find(|version| version.as_str() == *known)).cloned()
 }
 
 fn without_secrets(mut value: Value) -> Value {

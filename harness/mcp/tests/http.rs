@@ -103,6 +103,29 @@ fn newer(request: &Value) -> Answer {
     }
 }
 
+/// A server that knows `server/discover`, and lists revisions there that begin with `initialize`.
+fn between(request: &Value, listed: &Value) -> Answer {
+    match request["method"].as_str().unwrap() {
+        "server/discover" => result(
+            request,
+            json!({"resultType": "complete", "supportedVersions": listed, "capabilities": {"tools": {}},
+                "ttlMs": 0, "cacheScope": "public"}),
+        ),
+        "initialize" => {
+            let wanted = &request["params"]["protocolVersion"];
+            let info = json!({"name": "between", "version": "1"});
+            match listed.as_array().unwrap().contains(wanted) {
+                true => result(
+                    request,
+                    json!({"protocolVersion": wanted, "capabilities": {"tools": {}}, "serverInfo": info}),
+                ),
+                false => error(request, -32602, "Unsupported protocol version"),
+            }
+        }
+        _ => older(request),
+    }
+}
+
 fn call(request: &Value) -> Answer {
     let text = request["params"]["arguments"]["text"].as_str().unwrap_or_default();
     match text {
@@ -149,6 +172,21 @@ fn both_handshakes_lead_to_the_same_session() {
         let unknown = session.call("echo", &json!({"text": "unknown"}), LONG).unwrap().outcome;
         assert!(matches!(&unknown, CallOutcome::Error(error) if error.code == -32602), "{unknown:?}");
     }
+}
+
+#[test]
+fn a_server_that_lists_older_revisions_is_initialized_with_the_newest_of_them() {
+    for (listed, revision) in [
+        (json!(["2024-11-05", "2025-03-26", "1999-01-01"]), "2025-03-26"),
+        (json!(["2025-11-25", "2025-06-18"]), "2025-11-25"),
+    ] {
+        let url = serve(move |_, request| between(request, &listed));
+        let mut session = connect(&url).unwrap_or_else(|error| panic!("{revision}: {error}"));
+        assert_eq!((session.revision(), &session.server_info()["name"]), (revision, &json!("between")));
+        assert_eq!(say(&mut session, "hello")["content"][0]["text"], "hello");
+    }
+    let unknown = serve(|_, request| between(request, &json!(["1999-01-01"])));
+    assert!(refusal(&unknown).contains("1999-01-01"), "{}", refusal(&unknown));
 }
 
 #[test]
