@@ -103,6 +103,14 @@ impl McpError {
     pub fn help(&self) -> Option<&'static str> {
         match self {
             McpError::Start { .. } => Some("give the command as you would type it, after `--`; only PATH is searched"),
+            McpError::Ended { words, .. } | McpError::Silent { words, .. } | McpError::Closed { words, .. }
+                if !words.is_empty() =>
+            {
+                Some(
+                    "the server gets PATH, an empty HOME, LANG and TMPDIR only: it does not find settings in your HOME; name files in \
+                     its command, and the variables that it needs",
+                )
+            }
             McpError::Ended { .. } | McpError::Silent { .. } | McpError::Closed { .. } => {
                 Some("the server gets PATH, an empty HOME, LANG and TMPDIR only; name the variables that it needs")
             }

@@ -61,8 +61,12 @@ impl ServerCommand {
 
 /// The bytes of the standard error that are kept.
 const STDERR_BYTES: usize = 64 << 10;
+/// The bytes of its beginning that are kept besides.
+const FIRST_BYTES: usize = 4 << 10;
 /// The characters of the standard error that a message has.
-const LAST_WORDS: usize = 2000;
+const WORDS: usize = 2000;
+/// How many of them are the first ones, if not all are shown: programs that are used wrongly give the reason before their usage.
+const FIRST_WORDS: usize = 600;
 /// The time between two looks at the flag that ends the waiting.
 pub(crate) const WATCH: Duration = Duration::from_millis(50);
 
@@ -85,6 +89,8 @@ pub struct Process {
 #[derive(Default)]
 struct Stderr {
     kept: Mutex<VecDeque<u8>>,
+    /// Its beginning; empty as long as `kept` has everything.
+    first: Mutex<Vec<u8>>,
     /// True if everything was read.
     is_complete: AtomicBool,
 }
@@ -244,11 +250,22 @@ impl Process {
         if self.supervisor.is_stopped() { Err(McpError::Stopped) } else { Ok(()) }
     }
 
-    /// Returns the end of the standard error for a message, in one line and without secrets; empty if there is none.
+    /// Returns the standard error for a message, in one line and without secrets: all of it, or its first and last lines. Empty if there
+    /// is none.
     pub(crate) fn last_words(&self) -> String {
-        let text = secrets().mask_cut(self.stderr_text().trim_end());
-        let start = text.char_indices().rev().nth(LAST_WORDS - 1).map_or(0, |(at, _)| at);
-        escaped(&text[start..])
+        let mask = |text: &str| secrets().mask_cut(text.trim_end());
+        let text = mask(&self.stderr_text());
+        let first = lock(&self.stderr.first).clone();
+        let first = if first.is_empty() { text.clone() } else { mask(&String::from_utf8_lossy(&first)) };
+        if first == text && text.chars().count() <= WORDS {
+            return escaped(&text);
+        }
+        let end = first.char_indices().nth(FIRST_WORDS).map_or(first.len(), |(at, _)| at);
+        let start = text.char_indices().rev().nth(WORDS - FIRST_WORDS - 1).map_or(0, |(at, _)| at);
+        // Whole lines, unless one is too long.
+        let first = first[..end].rsplit_once('\n').map_or(&first[..end], |(lines, _)| lines);
+        let last = text[start..].split_once('\n').map_or(&text[start..], |(_, lines)| lines);
+        format!("{} … {}", escaped(first), escaped(last))
     }
 
     /// Returns the last 64 KiB of the standard error, which may hold secrets.
@@ -388,6 +405,10 @@ fn keep_last(source: &mut impl Read, stderr: &Stderr) {
         let mut kept = lock(&stderr.kept);
         kept.extend(&buffer[..length]);
         let surplus = kept.len().saturating_sub(STDERR_BYTES);
+        let mut first = lock(&stderr.first);
+        if surplus > 0 && first.is_empty() {
+            first.extend(kept.iter().take(FIRST_BYTES));
+        }
         kept.drain(..surplus);
     }
     stderr.is_complete.store(true, Ordering::Release);
