@@ -13,6 +13,7 @@ mod executor;
 mod guarded_session;
 mod leaks;
 mod limits;
+mod listed_tools;
 mod model_usage;
 mod plan;
 mod replay;

@@ -9,10 +9,13 @@ use healbench_core::{
     CallResult, Capabilities, ContentBlock, Deadline, Environment, EnvironmentError, EnvironmentKind, Object, Reply,
     ReplyOutcome, Session, ToolCall, ToolSpec,
 };
+use healbench_engine::definition::Tool;
 use healbench_mcp::{Address, Endpoint, Limits, McpError, McpSession, ServerCommand, Supervisor, run_program};
 use healbench_scenarios::{EPISODE_DIR, Scenario, Server, ServerCheck, ServerEndpoint, load_tools_str};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use crate::listed_tools::difference;
 
 /// The server of a scenario as an environment.
 pub(crate) struct ServerEnvironment<'a> {
@@ -159,13 +162,12 @@ fn failed(error: McpError) -> EnvironmentError {
 fn check_tools(expected: &[ToolSpec], session: &McpSession) -> Result<(), EnvironmentError> {
     let definitions: Vec<&Value> = session.tools().iter().map(|tool| &tool.definition).collect();
     let listed = load_tools_str("tools/list", &json!({ "tools": definitions }).to_string());
-    let listed = listed.map(|list| list.tools).unwrap_or_default();
-    let differs = |spec: &&ToolSpec| !listed.iter().any(|tool| tool.name == spec.name && tool.advertised() == **spec);
-    match expected.iter().find(differs) {
+    let listed: Vec<ToolSpec> =
+        listed.map(|list| list.tools.iter().map(Tool::advertised).collect()).unwrap_or_default();
+    match expected.iter().find_map(|spec| difference(spec, &listed)) {
         None => Ok(()),
-        Some(spec) => Err(unavailable(format!(
-            "its tool `{}` is not the one of `tools_file`; write the file again with `healbench new --from-server`",
-            spec.name
+        Some(difference) => Err(unavailable(format!(
+            "{difference}; if it is so at each start, write the file again with `healbench new --from-server`"
         ))),
     }
 }
