@@ -335,7 +335,14 @@ impl Auditor<'_> {
                     self.findings.push(findings::of_tool("base-dies", tool, format!("{arguments}: {reason}")));
                     return Ok((BaseState::Died, answers));
                 }
-                Called::Answered(answer) if answer.slow => return Ok((BaseState::Slow, answers)),
+                Called::Answered(answer) if answer.slow => {
+                    let words = self.server.as_ref().map_or_else(String::new, |server| server.session.last_words());
+                    let words = if words.is_empty() { words } else { format!("; its last words: {words}") };
+                    let seconds = self.options.call_timeout.as_secs_f64();
+                    let example = format!("{arguments}: no answer within {seconds} s{words}");
+                    self.findings.push(findings::of_tool("base-hangs", tool, example));
+                    return Ok((BaseState::Slow, answers));
+                }
                 Called::Answered(answer) if answer.asked => return Ok((BaseState::Asks, answers)),
                 Called::Answered(answer) if answer.is_task => return Ok((BaseState::TaskOnly, answers)),
                 Called::Answered(answer) => answers.push(*answer),

@@ -33,7 +33,7 @@ fn is_accepted(probe: &Probe) -> bool {
 }
 
 /// All findings, in the order of outputs.
-pub const FINDINGS: [FindingEntry; 16] = [
+pub const FINDINGS: [FindingEntry; 17] = [
     probe_entry("accepts-wrong", Severity::Error, "a wrong call is accepted", |probe| {
         is_scored(probe) && is_accepted(probe)
     }),
@@ -48,6 +48,12 @@ pub const FINDINGS: [FindingEntry; 16] = [
         id: "base-dies",
         severity: Severity::Error,
         sentence: "a call that should be right ends the server",
+        shows: Shows::Elsewhere,
+    },
+    FindingEntry {
+        id: "base-hangs",
+        severity: Severity::Error,
+        sentence: "a call that should be right is not answered in time",
         shows: Shows::Elsewhere,
     },
     FindingEntry {
