@@ -33,7 +33,7 @@ pub enum FrameError {
         /// The operating system's error.
         source: io::Error,
     },
-    /// Rows cannot be encoded as Parquet, or the disk is full.
+    /// Rows cannot be encoded as Parquet.
     #[error("cannot write rows to `{}`: {source}", path.display())]
     Encode {
         /// The file.

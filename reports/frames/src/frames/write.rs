@@ -1,8 +1,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs::{self, File, OpenOptions};
-use std::io::BufWriter;
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use healbench_core::{CallRecord, EpisodeRecord, Episodes, Plan, Records};
 use healbench_store::{EpisodeResult, RunDir};
@@ -212,7 +213,8 @@ const DESCRIPTION_KEY: &str = "healbench.column.";
 pub(super) struct PartialFile {
     path: PathBuf,
     temp_path: PathBuf,
-    writer: BatchedWriter<BufWriter<File>>,
+    writer: BatchedWriter<BufWriter<Watched>>,
+    failure: Failure,
     renamed: bool,
 }
 
@@ -231,22 +233,24 @@ impl PartialFile {
         });
         let metadata: Vec<KeyValue> = std::iter::once(arrow_schema).chain(described).collect();
         let file = healbench_files::create_own_file(&temp_path).map_err(io_error("create", &temp_path))?;
-        let writer = ParquetWriter::new(BufWriter::new(file))
+        let failure = Failure::default();
+        let writer = ParquetWriter::new(BufWriter::new(Watched { file, failure: Arc::clone(&failure) }))
             .with_compression(ParquetCompression::Zstd(None))
             .with_key_value_metadata(Some(KeyValueMetadata::Static(metadata)))
             .batched(&schema)
-            .map_err(encode_error(&temp_path))?;
-        Ok(PartialFile { path, temp_path, writer, renamed: false })
+            .map_err(|source| encode_error(&temp_path, &failure, source))?;
+        Ok(PartialFile { path, temp_path, writer, failure, renamed: false })
     }
 
     pub(super) fn write(&mut self, rows: Result<DataFrame, PolarsError>) -> Result<(), FrameError> {
         let written = rows.and_then(|frame| if frame.height() == 0 { Ok(()) } else { self.writer.write_batch(&frame) });
-        written.map_err(encode_error(&self.temp_path))
+        written.map_err(|source| encode_error(&self.temp_path, &self.failure, source))
     }
 
     /// Writes the footer and syncs the file to disk.
     pub(super) fn close(&mut self) -> Result<(), FrameError> {
-        self.writer.finish().map_err(encode_error(&self.temp_path))?;
+        let finished = self.writer.finish();
+        finished.map_err(|source| encode_error(&self.temp_path, &self.failure, source))?;
         let file = OpenOptions::new().append(true).open(&self.temp_path);
         file.and_then(|file| file.sync_all()).map_err(io_error("write", &self.temp_path))
     }
@@ -267,7 +271,43 @@ impl Drop for PartialFile {
     }
 }
 
-fn encode_error(path: &Path) -> impl FnOnce(PolarsError) -> FrameError + use<> {
+/// The first error of a file that could not be written.
+type Failure = Arc<Mutex<Option<io::Error>>>;
+
+/// A file that keeps why it could not be written, of which Polars' error says nothing.
+struct Watched {
+    file: File,
+    failure: Failure,
+}
+
+impl Watched {
+    fn keep<T>(&self, done: io::Result<T>) -> io::Result<T> {
+        done.map_err(|error| {
+            let kind = error.kind();
+            if kind != io::ErrorKind::Interrupted {
+                self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            }
+            kind.into()
+        })
+    }
+}
+
+impl Write for Watched {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes);
+        self.keep(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.file.flush();
+        self.keep(flushed)
+    }
+}
+
+fn encode_error(path: &Path, failure: &Failure, source: PolarsError) -> FrameError {
     let path = path.to_path_buf();
-    move |source| FrameError::Encode { path, source }
+    match failure.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        Some(source) => FrameError::Io { operation: "write", path, source },
+        None => FrameError::Encode { path, source },
+    }
 }
