@@ -102,6 +102,17 @@ impl RunDir {
         self.compare(manifest, &manifest.listed_files())
     }
 
+    /// Returns true if the files of a run may no longer be those that were compared when it was opened with this manifest. A manifest is
+    /// replaced before files are, so what was read before this returned false is of one state.
+    pub fn was_replaced(&self, manifest: &RunManifest) -> bool {
+        match RunDir::open_any(self.path()) {
+            Ok((_, now)) if now == *manifest => {
+                !manifest.replacing.is_empty() && !matches!(self.verify(manifest), Ok(VerifiedFiles::Current))
+            }
+            _ => true,
+        }
+    }
+
     /// Compares the frame of episodes with its hash.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use healbench_render::{
 use healbench_store::{RunDir, RunManifest, RunStatus};
 use healbench_text::shell_quote;
 
-use super::report::write_page;
+use super::report::{of_one_state, write_page};
 use super::scenario_changes::scenario_changes;
 use crate::args::CompareArgs;
 use crate::error::{CliError, ExitStatus};
@@ -32,10 +32,13 @@ pub(crate) fn compare(args: &CompareArgs, terminal: &Terminal) -> Result<ExitSta
     let (base_name, (base, base_manifest)) = (args.base.to_string_lossy(), open(&args.base)?);
     let base_side = Side { name: &base_name, run: &Rows(&base), manifest: &base_manifest };
     let Some(candidate) = &args.candidate else {
-        return compare_cells(base_side, args, terminal);
+        return compare_cells(base_side, &base, args, terminal);
     };
     let (candidate_name, (run, manifest)) = (candidate.to_string_lossy(), open(candidate)?);
-    let found = compare_runs(base_side, Side { name: &candidate_name, run: &Rows(&run), manifest: &manifest })?;
+    let candidate_side = Side { name: &candidate_name, run: &Rows(&run), manifest: &manifest };
+    let found = of_one_state(&base, &base_manifest, || {
+        of_one_state(&run, &manifest, || Ok(compare_runs(base_side, candidate_side)?))
+    })?;
     let status = match found.conclusion.change {
         Change::NotComparable => ExitStatus::Incomplete,
         _ => ExitStatus::Success,
@@ -60,10 +63,15 @@ pub(crate) fn compare(args: &CompareArgs, terminal: &Terminal) -> Result<ExitSta
 }
 
 /// Prints the differences between the cells of one run.
-fn compare_cells(side: Side<'_>, args: &CompareArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+fn compare_cells(
+    side: Side<'_>,
+    run: &RunDir,
+    args: &CompareArgs,
+    terminal: &Terminal,
+) -> Result<ExitStatus, CliError> {
     // Clap requires an axis if there is no candidate.
     let axis = args.by.unwrap_or(Axis::FORMAT);
-    let found = matrix(side, axis, args.reference.as_deref())?;
+    let found = of_one_state(run, side.manifest, || Ok(matrix(side, axis, args.reference.as_deref())?))?;
     if let Some(file) = &args.html {
         return write_page(file, &html::matrix_page(&found), terminal);
     }

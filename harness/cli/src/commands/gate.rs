@@ -14,6 +14,8 @@ use healbench_store::{PairedRun, RunDir, RunDirError, RunManifest};
 use healbench_text::plain_text;
 
 use super::outputs;
+
+use super::report::of_one_state;
 use crate::args::{GateArgs, GateRenderer};
 use crate::error::{CliError, ErrorKind, ExitStatus};
 use crate::terminal::Terminal;
@@ -118,8 +120,11 @@ fn agents_report(path: &Path, agents: &[String], policy: Policy) -> Result<GateR
 }
 
 /// Accepts any number of lost episodes, because the gate checks them.
-fn run_baseline(name: &str, run: &RunDir, manifest: &RunManifest) -> Result<Baseline, GateError> {
-    Baseline::from_run(&Rows(run), manifest, 1.0).map_err(|source| GateError::Run { run: name.to_owned(), source })
+fn run_baseline(name: &str, run: &RunDir, manifest: &RunManifest) -> Result<Baseline, CliError> {
+    of_one_state(run, manifest, || {
+        let baseline = Baseline::from_run(&Rows(run), manifest, 1.0);
+        Ok(baseline.map_err(|source| GateError::Run { run: name.to_owned(), source })?)
+    })
 }
 
 /// Opens a run that must be complete.

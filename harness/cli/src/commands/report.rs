@@ -5,7 +5,7 @@ use healbench_frames::Rows;
 use healbench_render as render;
 use healbench_render::html::{self, RunPage, Transcripts};
 use healbench_render::{Detail, TerminalOptions};
-use healbench_store::{RunDir, RunManifest, RunStatus};
+use healbench_store::{RunDir, RunDirError, RunManifest, RunStatus};
 use healbench_text::shell_quote;
 
 use super::inspect::write_logs;
@@ -19,7 +19,7 @@ use crate::terminal::Terminal;
 /// Prints the report of a run, or writes it as a page.
 pub(crate) fn report(args: &ReportArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     let (run, manifest) = RunDir::open(&args.run)?;
-    let full_report = || summarize(&Rows(&run), &manifest, Scope::Full);
+    let full_report = || of_one_state(&run, &manifest, || Ok(summarize(&Rows(&run), &manifest, Scope::Full)?));
     if let Some(file) = &args.html {
         let name = args.run.to_string_lossy();
         let (report, transcripts) = page_data(&run, &manifest)?;
@@ -43,7 +43,8 @@ pub(crate) fn report(args: &ReportArgs, terminal: &Terminal) -> Result<ExitStatu
             (false, true) => Detail::Metrics,
             (false, false) => Detail::Summary,
         };
-        print(&run, &manifest, detail, terminal)?;
+        let report = of_one_state(&run, &manifest, || Ok(summarize(&Rows(&run), &manifest, Scope::Tables)?))?;
+        print_report(&report, detail, terminal)?;
         if manifest.status == RunStatus::Interrupted {
             let quoted_path = shell_quote(&args.run.to_string_lossy());
             terminal.note(&format!("continue with: healbench run --resume {quoted_path}"));
@@ -52,8 +53,23 @@ pub(crate) fn report(args: &ReportArgs, terminal: &Terminal) -> Result<ExitStatu
     Ok(ExitStatus::Success)
 }
 
+/// Returns what is read of a run, or that it is being written if `run --resume` has replaced files meanwhile: rows of one file would
+/// not be those of another.
+pub(crate) fn of_one_state<T>(
+    run: &RunDir,
+    manifest: &RunManifest,
+    read: impl FnOnce() -> Result<T, CliError>,
+) -> Result<T, CliError> {
+    let found = read();
+    if run.was_replaced(manifest) { Err(RunDirError::Locked(run.path().to_owned()).into()) } else { found }
+}
+
 /// Computes the content of a run's page: its full report and the transcripts of its examples.
 pub(crate) fn page_data(run: &RunDir, manifest: &RunManifest) -> Result<(Report, Transcripts), CliError> {
+    of_one_state(run, manifest, || read_page_data(run, manifest))
+}
+
+fn read_page_data(run: &RunDir, manifest: &RunManifest) -> Result<(Report, Transcripts), CliError> {
     let report = summarize(&Rows(run), manifest, Scope::Full)?;
     let mut transcripts = Transcripts::of(&report);
     let run_spec = match run_spec_of(run, manifest.plan.clone()) {
@@ -92,8 +108,11 @@ pub(super) fn write_page(file: &Path, page: &str, terminal: &Terminal) -> Result
 
 /// Prints the report: on one screen without more detail.
 pub(super) fn print(run: &RunDir, manifest: &RunManifest, detail: Detail, terminal: &Terminal) -> Result<(), CliError> {
-    let report = summarize(&Rows(run), manifest, Scope::Tables)?;
+    print_report(&summarize(&Rows(run), manifest, Scope::Tables)?, detail, terminal)
+}
+
+fn print_report(report: &Report, detail: Detail, terminal: &Terminal) -> Result<(), CliError> {
     let lines = (detail == Detail::Summary).then(|| terminal.lines());
     let options = TerminalOptions { width: terminal.width(), color: terminal.colors_results(), detail, lines };
-    terminal.result(&render::terminal(&report, options))
+    terminal.result(&render::terminal(report, options))
 }

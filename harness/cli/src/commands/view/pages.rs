@@ -15,7 +15,7 @@ use super::request::{CompareQuery, PageQuery, PageRequest};
 use super::response::{CSV, ErrorPage, JSON, MadePage, PageResponse, PageResult, TEXT};
 use super::{episodes, history};
 use crate::clock::since_1970;
-use crate::commands::report::page_data;
+use crate::commands::report::{of_one_state, page_data};
 use crate::commands::scenario_changes::scenario_changes;
 use crate::commands::show;
 use crate::commands::transcript::{transcripts, transcripts_under};
@@ -102,7 +102,7 @@ fn csv(folder: &RunFolder, name: &str, cacheable: &mut bool) -> PageResult {
 
 fn report(folder: &RunFolder, name: &str) -> Result<Report, ErrorPage> {
     let (run, manifest) = open_with_frames(folder, name)?;
-    Ok(summarize(&Rows(&run), &manifest, Scope::Full).map_err(CliError::from)?)
+    Ok(of_one_state(&run, &manifest, || Ok(summarize(&Rows(&run), &manifest, Scope::Full)?))?)
 }
 
 /// An episode, alone or next to another; with `.json` or `.md` after its number, its transcript in that form.
@@ -184,11 +184,13 @@ fn compare(folder: &RunFolder, query: &CompareQuery) -> PageResult {
     }
     let (base, base_manifest) = open_with_frames(folder, &query.base)?;
     let (candidate, manifest) = open_with_frames(folder, &query.candidate)?;
-    let comparison = compare_runs(
+    let sides = (
         Side { name: &query.base, run: &Rows(&base), manifest: &base_manifest },
         Side { name: &query.candidate, run: &Rows(&candidate), manifest: &manifest },
-    )
-    .map_err(CliError::from)?;
+    );
+    let comparison = of_one_state(&base, &base_manifest, || {
+        of_one_state(&candidate, &manifest, || Ok(compare_runs(sides.0, sides.1)?))
+    })?;
     let changes = scenario_changes((&base, &base_manifest.plan), (&candidate, &manifest.plan));
     let [base, candidate] = [&query.base, &query.candidate].map(|name| html::run_address(name));
     let page =
