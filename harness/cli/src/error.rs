@@ -22,13 +22,15 @@ use healbench_runner::{RunError, ScenarioSetupError};
 use healbench_scenarios::LoadError;
 use healbench_store::{JournalError, MergeError, RoundsError, RunDirError};
 use healbench_text::{nearest_name, shell_quote};
+use nix::errno::Errno;
+use nix::sys::resource::{Resource, getrlimit};
 
 /// The program's exit codes; documented in the manual page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum ExitStatus {
     Success = 0,
-    /// A contract changed, or a gate failed.
+    /// A contract changed, a gate failed, or what a proxy did could not be recorded.
     Regression = 1,
     /// Wrong usage, configuration or data.
     Usage = 2,
@@ -67,9 +69,10 @@ pub(crate) struct CliError {
 }
 
 impl CliError {
-    /// A usage error without help.
+    /// A usage error, without help unless something has no room.
     pub(crate) fn new(message: impl Display) -> CliError {
-        CliError { kind: ErrorKind::Other, status: ExitStatus::Usage, help: None, message: message.to_string() }
+        let message = message.to_string();
+        CliError { kind: ErrorKind::Other, status: ExitStatus::Usage, help: help_with_room(&message), message }
     }
 
     /// Adds what the error is about.
@@ -166,8 +169,25 @@ impl CliError {
     }
 
     fn maybe_help(self, help: Option<impl Into<String>>) -> CliError {
-        CliError { help: help.map(Into::into), ..self }
+        CliError { help: help.map(Into::into).or(self.help), ..self }
     }
+}
+
+/// Returns what to do if a message says that a file could not be written for want of room. Errors of libraries are known by their texts
+/// only.
+fn help_with_room(message: &str) -> Option<String> {
+    let limit = || {
+        let limit = getrlimit(Resource::RLIMIT_FSIZE).map_or(0, |(soft, _)| soft);
+        format!("a file that is written here may have {limit} bytes at most: raise the limit with `ulimit -f`")
+    };
+    let disk = || "the disk is full: make room, or write to another one".to_owned();
+    let quota = || "your quota of the disk is used up: make room, or write to another one".to_owned();
+    let wants: [(Errno, &dyn Fn() -> String); 3] =
+        [(Errno::ENOSPC, &disk), (Errno::EDQUOT, &quota), (Errno::EFBIG, &limit)];
+    let says = |error: io::Error| {
+        message.contains(&error.to_string()) || message.ends_with(&io::Error::from(error.kind()).to_string())
+    };
+    wants.into_iter().find(|(errno, _)| says((*errno).into())).map(|(_, help)| help())
 }
 
 impl Display for CliError {

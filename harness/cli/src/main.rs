@@ -54,6 +54,7 @@ fn main() -> ExitCode {
     {
         return commands::hold::hold(args);
     }
+    outlive_file_size_limit();
     let matches = Arguments::command().get_matches();
     reject_axes_with_resume(&matches);
     let arguments = parse(&matches);
@@ -80,6 +81,12 @@ fn hide_decoder_panics() {
             report(panic);
         }
     }));
+}
+
+/// A write beyond the limit of `ulimit -f` fails, and ends the program with an error that names the file. Without a handler it would
+/// be killed. What it starts has no handler.
+fn outlive_file_size_limit() {
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::default());
 }
 
 /// A core file would hold the keys of models and servers.

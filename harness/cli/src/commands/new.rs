@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::args::{NewArgs, ServerArgs};
 use crate::error::{CliError, ExitStatus};
+use crate::output::write_atomically;
 use crate::signals::{status_of, supervise};
 use crate::terminal::Terminal;
 
@@ -42,7 +43,7 @@ fn write_files(args: &NewArgs, supervisor: &Supervisor, terminal: &Terminal) -> 
     }
     let tools = format!("{:#}\n", json!({ "tools": definitions }));
     if args.out.extension().is_some_and(|extension| extension == "json") {
-        write(&args.out, &tools)?;
+        write_atomically(&args.out, &tools)?;
         terminal.note(&format!("{}: {}", pluralize(definitions.len() as u64, "tool"), args.out.display()));
         return Ok(());
     }
@@ -51,7 +52,7 @@ fn write_files(args: &NewArgs, supervisor: &Supervisor, terminal: &Terminal) -> 
     fs::create_dir_all(&args.out).map_err(|error| CliError::write(&args.out, &error))?;
     // A scenario that exists may have been edited; the tools are a copy of the server's.
     let writes_scenario = !scenario_file.exists();
-    write(&tools_file, &tools)?;
+    write_atomically(&tools_file, &tools)?;
     let count = pluralize(definitions.len() as u64, "tool");
     terminal.note(&format!("{count}: {}", tools_file.display()));
     if !writes_scenario {
@@ -59,15 +60,11 @@ fn write_files(args: &NewArgs, supervisor: &Supervisor, terminal: &Terminal) -> 
         return Ok(());
     }
     let text = first_scenario(args, folder.path(), &session, &tools)?;
-    write(&scenario_file, &text)?;
+    write_atomically(&scenario_file, &text)?;
     let shown = shell_quote(&scenario_file.display().to_string());
     terminal
         .note(&format!("scenario: {shown}\nedit it, then: healbench run {shown} --agent scripted:typical --trials 3"));
     Ok(())
-}
-
-fn write(path: &Path, text: &str) -> Result<(), CliError> {
-    fs::write(path, text).map_err(|error| CliError::write(path, &error))
 }
 
 /// Returns a scenario with a call of one tool: the first with a required argument that reads, or else writes.
