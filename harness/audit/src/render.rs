@@ -30,11 +30,23 @@ fn share(share: Option<f64>) -> String {
 
 /// Returns text of a server in one line, shortened.
 fn line(text: &str) -> String {
+    shortened(text, 0)
+}
+
+/// Returns the example of a finding in one line. What a server says last before it ends is often the reason.
+fn example_line(example: &str) -> String {
+    shortened(example, MAX_LINE / 2)
+}
+
+/// Returns a text in one line. If it is too long, its last `kept` characters and its first ones are left.
+fn shortened(text: &str, kept: usize) -> String {
     let plain = plain_text(text);
-    match plain.char_indices().nth(MAX_LINE) {
-        Some((end, _)) => format!("{}…", &plain[..end]),
-        None => plain.into_owned(),
+    let length = plain.chars().count();
+    if length <= MAX_LINE {
+        return plain.into_owned();
     }
+    let first = plain.chars().take(MAX_LINE - kept);
+    first.chain(['…']).chain(plain.chars().skip(length - kept)).collect()
 }
 
 /// Returns the server and the revision of MCP.

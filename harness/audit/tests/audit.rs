@@ -207,6 +207,21 @@ fn servers_that_do_what_no_server_should_end_as_findings() {
     let found = found.iter().find(|finding| finding.id == "base-dies").unwrap();
     let example = &found.example;
     assert!(example.contains("137") && example.contains("out of memory"), "{example}");
+    // Where a report is short, its end stays.
+    let mut long = audited("dies", &options());
+    for lines in [30, 300] {
+        let found = long.findings.iter_mut().find(|finding| finding.id == "base-dies").unwrap();
+        found.example = format!("{}KeyError: token", "  in line 1 of notes.py\n".repeat(lines));
+        assert!(
+            terminal(&long, None).contains("in line 1 of notes.py\\n")
+                && terminal(&long, None).contains("KeyError: token\n")
+        );
+    }
+    for mode in ["hangs", "utf8"] {
+        let found = audited(mode, &short).findings;
+        let found = found.iter().find(|finding| finding.id == "base-hangs").unwrap();
+        assert!(found.example.ends_with(": no answer within 0.3 s"), "{mode}: {}", found.example);
+    }
     assert_eq!(state("asks", &options()).0, BaseState::Asks);
     // A line that is not UTF-8 is no answer.
     assert_eq!(state("utf8", &short).0, BaseState::Slow);

@@ -1,7 +1,7 @@
 use healbench_text::xml_text;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
-use super::{line, score, sentence, title};
+use super::{example_line, score, sentence, title};
 use crate::baseline::Change;
 use crate::report::Severity;
 use crate::report::{AuditReport, ToolAudit};
@@ -49,7 +49,7 @@ fn findings(report: &AuditReport, tool: Option<&str>) -> Vec<TestCase> {
     let is_here = |name: Option<&str>| if tool.is_some() { name == tool } else { !is_audited(name) };
     let found = report.findings.iter().filter(|finding| is_here(finding.tool.as_deref()));
     let to_case = |finding: &crate::report::Finding| {
-        let message = format!("{} ({}): {}", sentence(&finding.id), finding.count, line(&finding.example));
+        let message = format!("{} ({}): {}", sentence(&finding.id), finding.count, example_line(&finding.example));
         let status = match finding.severity {
             Severity::Error => failure(&finding.id, &message),
             Severity::Warning | Severity::Info => {

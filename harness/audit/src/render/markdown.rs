@@ -1,7 +1,8 @@
 use healbench_text::{escape_markdown, plain_text, pluralize};
 
 use super::{
-    answer, by_finding, coverage, headline, kind_rows, line, sentence, template_line, title, tool_rows, worst,
+    answer, by_finding, coverage, example_line, headline, kind_rows, line, sentence, template_line, title, tool_rows,
+    worst,
 };
 use crate::baseline::Change;
 use crate::report::{AuditReport, Template};
@@ -61,7 +62,7 @@ pub fn markdown(report: &AuditReport, changes: Option<&[Change]>) -> String {
             tools.push(format!("{} more", found.len() - TOOLS));
         }
         lines.push(format!("- {} `{id}`: {}. {}.", found[0].severity.name(), sentence(id), tools.join(", ")));
-        lines.push(format!("  {}", escape_markdown(&line(&found[0].example))));
+        lines.push(format!("  {}", escape_markdown(&example_line(&found[0].example))));
     }
     if !report.notes.is_empty() {
         lines.push(String::new());

@@ -2,7 +2,8 @@ use healbench_text::{plain_text, pluralize};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{
-    answer, by_finding, coverage, headline, kind_rows, line, sentence, template_line, title, tool_rows, worst,
+    answer, by_finding, coverage, example_line, headline, kind_rows, line, sentence, template_line, title, tool_rows,
+    worst,
 };
 use crate::baseline::Change;
 use crate::report::{AuditReport, Template};
@@ -48,7 +49,7 @@ pub fn terminal(report: &AuditReport, changes: Option<&[Change]>) -> String {
             pluralize(calls as u64, "call"),
             tools.join(", ")
         ));
-        lines.push(format!("           {}", line(&found[0].example)));
+        lines.push(format!("           {}", example_line(&found[0].example)));
     }
     if let Some(changes) = changes {
         lines.push(String::new());
