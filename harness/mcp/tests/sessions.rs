@@ -127,6 +127,26 @@ fn a_server_that_does_not_start_says_why() {
     assert_eq!(ServerCommand::new(&[], &[]), None);
 }
 
+/// Programs that are used wrongly give the reason first, and a usage after it.
+#[test]
+fn the_reason_before_a_long_usage_is_shown() {
+    // All lines, some, and more than are kept.
+    for lines in [5, 200, 5000] {
+        let lines = lines.to_string();
+        let command = command(&[env!("CARGO_BIN_EXE_mcp-test-server"), "usage", &lines]);
+        let error = StdioSession::start(&supervisor(), &command, &LIMITS).err().unwrap();
+        let text = error.to_string();
+        let words = text.split_once("its last words: ").unwrap().1;
+        let last = format!("  --flag-{}  is described here", lines.parse::<u32>().unwrap() - 1);
+        assert!(
+            words.starts_with("Error: there is no file notes.toml\\n  --flag-0 ") && words.ends_with(&last),
+            "{text}"
+        );
+        assert_eq!((words.contains(" … "), words.len() < 2400), (lines != "5", true), "{text}");
+        assert!(error.help().unwrap().contains("HOME"), "{error:?}");
+    }
+}
+
 #[test]
 fn a_server_that_ends_in_a_call_leaves_its_last_words() {
     let mut session = session("dies");
