@@ -141,6 +141,14 @@ fn a_proxy_is_started_by_its_client() {
     assert_eq!(read(calls, "calls-")["error_class"], "VALIDATION");
     assert!(read(episodes, "episodes-")["success"].is_null());
 
+    // A log that cannot be written does not end the session, and is told at its end.
+    #[cfg(target_os = "linux")]
+    {
+        let full = sandbox.start(&["proxy", "--log", "/dev/full", "--", &server, "proxied"]);
+        assert!(full.code == Some(1) && full.err.contains("cannot write `/dev/full`"), "{:?} {}", full.code, full.err);
+        assert!(full.err.contains("the disk is full"), "{}", full.err);
+    }
+
     // A folder that cannot be written is told before the server starts.
     let taken = sandbox.start(&["proxy", "--record", "guard.jsonl", "--", "no-such-program"]);
     assert!(taken.code == Some(2) && taken.err.contains("guard.jsonl"), "{:?} {}", taken.code, taken.err);

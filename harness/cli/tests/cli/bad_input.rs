@@ -145,12 +145,17 @@ fn a_run_that_is_foreign_newer_damaged_or_unfinished() {
 fn a_full_disk_leaves_no_complete_run() {
     let sandbox = Sandbox::new();
     let program = env!("CARGO_BIN_EXE_healbench");
-    let script = format!("trap '' XFSZ; ulimit -f 16; exec {program} run --out run --trials 20");
-    let output = Command::new("bash").args(["-c", &script]).current_dir(sandbox.dir.path()).output().unwrap();
-    let result = CommandResult::new(output);
-    assert_eq!(result.code, Some(2), "{} {}", result.out, result.err);
-    assert!(result.err.contains("error: cannot write"), "{}", result.err);
-    assert!(!sandbox.path("run/calls.parquet").exists() && !sandbox.path("run/episodes.parquet").exists());
+    // Each also without the shell's help, as the limit ends programs that do not expect it.
+    for (blocks, trap) in [(16, "trap '' XFSZ"), (16, ":"), (40, ":"), (64, ":")] {
+        let _ = std::fs::remove_dir_all(sandbox.path("run"));
+        let script = format!("{trap}; ulimit -f {blocks}; exec {program} run --out run --trials 20");
+        let output = Command::new("bash").args(["-c", &script]).current_dir(sandbox.dir.path()).output().unwrap();
+        let result = CommandResult::new(output);
+        assert_eq!(result.code, Some(2), "{} {}", result.out, result.err);
+        assert!(result.err.contains("error: cannot write `run/"), "{}", result.err);
+        assert!(result.err.contains("File too large") && result.err.contains("ulimit -f"), "{}", result.err);
+        assert!(!sandbox.path("run/calls.parquet").exists() && !sandbox.path("run/episodes.parquet").exists());
+    }
     let shown = usage_error(&sandbox, &["report", "run"]);
     assert!(shown.contains("did not finish"), "{shown}");
     // The run can be resumed when there is space again.
