@@ -55,6 +55,8 @@ pub(crate) enum ErrorKind {
     NotFound,
     /// The run's state, or the pair of runs, does not allow the request.
     Conflict,
+    /// The run's files were replaced while they were read.
+    Replaced,
     /// The requested values are invalid.
     Invalid,
 }

@@ -301,6 +301,26 @@ mod tests {
     }
 
     #[test]
+    fn files_that_are_replaced_while_they_are_read_are_noticed() {
+        let (_folder, run, opened) = run();
+        assert!(!run.was_replaced(&opened));
+        // The next files are announced, some of them renamed, and all.
+        for name in ["calls.parquet", "episodes.parquet"] {
+            fs::write(run.path().join(format!("{name}.part")), "next").unwrap();
+        }
+        let mut announced = opened.clone();
+        run.announce_replacement(&mut announced).unwrap();
+        assert!(run.was_replaced(&opened) && !run.was_replaced(&announced));
+        for name in ["calls.parquet", "episodes.parquet"] {
+            fs::rename(run.path().join(format!("{name}.part")), run.path().join(name)).unwrap();
+            assert!(run.was_replaced(&opened) && run.was_replaced(&announced), "{name}");
+        }
+        announced.files_were_replaced();
+        run.write_manifest(&announced).unwrap();
+        assert!(!run.was_replaced(&announced));
+    }
+
+    #[test]
     fn an_unpublished_run_leaves_nothing() {
         let (folder, run, mut manifest) = run();
         let names = || fs::read_dir(folder.path()).unwrap().count();

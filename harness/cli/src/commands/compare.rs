@@ -9,7 +9,7 @@ use healbench_render::{
 use healbench_store::{RunDir, RunManifest, RunStatus};
 use healbench_text::shell_quote;
 
-use super::report::{of_one_state, write_page};
+use super::report::{of_one_state, until_one_state, write_page};
 use super::scenario_changes::scenario_changes;
 use crate::args::CompareArgs;
 use crate::error::{CliError, ExitStatus};
@@ -17,6 +17,10 @@ use crate::terminal::Terminal;
 
 /// Prints the differences between two runs, or between the cells of one.
 pub(crate) fn compare(args: &CompareArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+    until_one_state(|| compare_once(args, terminal))
+}
+
+fn compare_once(args: &CompareArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     let open = |path: &Path| -> Result<(RunDir, RunManifest), CliError> {
         let (run, manifest) = RunDir::open(path)?;
         let all = manifest.episodes();

@@ -15,7 +15,7 @@ use healbench_text::plain_text;
 
 use super::outputs;
 
-use super::report::of_one_state;
+use super::report::{of_one_state, until_one_state};
 use crate::args::{GateArgs, GateRenderer};
 use crate::error::{CliError, ErrorKind, ExitStatus};
 use crate::terminal::Terminal;
@@ -27,8 +27,11 @@ pub(crate) fn gate(args: &GateArgs, terminal: &Terminal) -> Result<ExitStatus, C
     outputs::check(&args.output, inputs.map(PathBuf::as_path))?;
     let report = match (&args.perf, &args.base, &args.candidate) {
         (Some(rounds), earlier, _) => rounds_report(rounds, earlier.as_deref(), &policy)?,
-        (None, Some(base), Some(candidate)) => run_report(base, candidate, &policy)?,
-        (None, Some(run), None) => agents_report(run, args.between.as_deref().unwrap_or_default(), policy)?,
+        (None, Some(base), Some(candidate)) => until_one_state(|| run_report(base, candidate, &policy))?,
+        (None, Some(run), None) => {
+            let agents = args.between.as_deref().unwrap_or_default();
+            until_one_state(|| agents_report(run, agents, policy.clone()))?
+        }
         // Clap requires both arguments.
         (None, _, _) => return Err(RunDirError::Missing(PathBuf::new()).into()),
     };

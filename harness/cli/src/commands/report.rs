@@ -18,6 +18,10 @@ use crate::terminal::Terminal;
 
 /// Prints the report of a run, or writes it as a page.
 pub(crate) fn report(args: &ReportArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+    until_one_state(|| report_once(args, terminal))
+}
+
+fn report_once(args: &ReportArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     let (run, manifest) = RunDir::open(&args.run)?;
     let full_report = || of_one_state(&run, &manifest, || Ok(summarize(&Rows(&run), &manifest, Scope::Full)?));
     if let Some(file) = &args.html {
@@ -61,7 +65,25 @@ pub(crate) fn of_one_state<T>(
     read: impl FnOnce() -> Result<T, CliError>,
 ) -> Result<T, CliError> {
     let found = read();
-    if run.was_replaced(manifest) { Err(RunDirError::Locked(run.path().to_owned()).into()) } else { found }
+    match run.was_replaced(manifest) {
+        true => Err(CliError::from(RunDirError::Locked(run.path().to_owned())).kind(ErrorKind::Replaced)),
+        false => found,
+    }
+}
+
+/// The number of times that a run is read while another process replaces its files.
+const READINGS: usize = 5;
+
+/// Executes a command that reads runs, and again if one was of two states. It prints no result before it has read them.
+pub(super) fn until_one_state<T>(mut command: impl FnMut() -> Result<T, CliError>) -> Result<T, CliError> {
+    let mut done = command();
+    for _ in 1..READINGS {
+        match done {
+            Err(error) if error.kind == ErrorKind::Replaced => done = command(),
+            done => return done,
+        }
+    }
+    done
 }
 
 /// Computes the content of a run's page: its full report and the transcripts of its examples.

@@ -74,7 +74,7 @@ impl<E: Into<CliError>> From<E> for ErrorPage {
         let error = error.into();
         let status = match error.kind {
             ErrorKind::UnknownEpisode | ErrorKind::NotFound => StatusCode::NOT_FOUND,
-            ErrorKind::Conflict => StatusCode::CONFLICT,
+            ErrorKind::Conflict | ErrorKind::Replaced => StatusCode::CONFLICT,
             ErrorKind::Invalid => StatusCode::BAD_REQUEST,
             ErrorKind::Diagnostics | ErrorKind::Other => StatusCode::INTERNAL_SERVER_ERROR,
         };
