@@ -10,6 +10,7 @@ use healbench_engine::check_schema;
 use healbench_mcp::{McpError, McpSession, ToolDefinition};
 use healbench_reader::hints::Hint;
 use healbench_scenarios::load_tools_str;
+use healbench_text::times;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -468,12 +469,11 @@ impl Auditor<'_> {
     fn note_defects(&mut self) {
         let Some(server) = &self.server else { return };
         let defects = server.session.defects();
-        let times = |count: usize| if count == 1 { "once".to_owned() } else { format!("{count} times") };
         let mut notes = Vec::new();
         if let Some(first) = defects.first_stray_lines.first() {
             notes.push(format!(
                 "It wrote to standard output what is no message, {}: {first}",
-                times(defects.stray_lines)
+                times(defects.stray_lines as u64)
             ));
         }
         for (count, what) in [
@@ -483,7 +483,7 @@ impl Auditor<'_> {
             (defects.batches, "sent a batch, which revisions since 2025-06-18 do not have"),
         ] {
             if count > 0 {
-                notes.push(format!("It {what}, {}.", times(count)));
+                notes.push(format!("It {what}, {}.", times(count as u64)));
             }
         }
         if defects.tools_changed {

@@ -11,8 +11,8 @@ mod similar;
 pub use display::{escape_markdown, is_unsafe, plain_text, xml_text};
 pub use layout::{Paint, StyledSpan, Table, TableCell, TableLine, wrap};
 pub use number::{
-    UNKNOWN, amount, bound_digits, count, money, p_value, percent, percent_digits, pluralize, points, signed_amount,
-    signed_digits,
+    UNKNOWN, agree, amount, bound_digits, count, money, p_value, part_of, percent, percent_digits, pluralize, points,
+    signed_amount, signed_digits, times,
 };
 pub use printable::is_unprintable;
 pub use secrets::{

@@ -22,6 +22,21 @@ pub fn pluralize(count: u64, noun: &str) -> String {
     format!("{} {noun}{plural}", self::count(count))
 }
 
+/// `1 of 2 episodes`, `3 of 1,200 episodes`: the noun agrees with the whole, and a verb that follows with the part (see [`agree`]).
+pub fn part_of(part: u64, whole: u64, noun: &str) -> String {
+    format!("{} of {}", self::count(part), pluralize(whole, noun))
+}
+
+/// Returns the word that agrees with a count: `was` or `were`.
+pub fn agree<'t>(count: u64, one: &'t str, several: &'t str) -> &'t str {
+    if count == 1 { one } else { several }
+}
+
+/// `once`, `3 times`.
+pub fn times(count: u64) -> String {
+    if count == 1 { "once".to_owned() } else { pluralize(count, "time") }
+}
+
 /// A share as a percentage: `46%`. Below 1 and above 99 with one decimal, so that `0%` and `100%` are exact.
 pub fn percent(share: f64) -> String {
     format!("{}%", percent_digits(share))

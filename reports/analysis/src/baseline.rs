@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use healbench_core::{AgentId, AgentKind, ErrorFormat, Guardrails};
 use healbench_store::RunTimes;
+use healbench_text::{agree, part_of};
 
 use crate::metric::Metric;
 use crate::report_error::ReportError;
@@ -137,7 +138,7 @@ pub enum BlessError {
     #[error(transparent)]
     Report(#[from] ReportError),
     /// The run was interrupted.
-    #[error("the run is incomplete: it has {done} of {planned} episodes")]
+    #[error("the run is incomplete: it has {}", part_of(*done, *planned, "episode"))]
     Incomplete {
         /// The number of episodes in the run.
         done: u64,
@@ -148,7 +149,11 @@ pub enum BlessError {
     #[error("the run is shard {0} of a plan")]
     Shard(String),
     /// Too many episodes were lost.
-    #[error("{lost} of {planned} episodes were lost to infrastructure or configuration; {limit} is the most")]
+    #[error(
+        "{} {} lost to infrastructure or configuration; {limit} is the most",
+        part_of(*lost, *planned, "episode"),
+        agree(*lost, "was", "were")
+    )]
     Lost {
         /// The number of lost episodes.
         lost: u64,

@@ -3,7 +3,7 @@
 use healbench_analysis::statistics::Interval;
 use healbench_analysis::{Rate, Unit, known_count};
 pub(crate) use healbench_text::{
-    UNKNOWN, amount, count, money, p_value, percent, percent_digits, pluralize, points, signed_amount,
+    UNKNOWN, amount, count, money, p_value, part_of, percent, percent_digits, pluralize, points, signed_amount,
 };
 use healbench_text::{bound_digits, signed_digits};
 

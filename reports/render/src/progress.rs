@@ -3,7 +3,7 @@
 use healbench_store::Progress;
 use healbench_text::plain_text;
 
-use super::number::{count, money, rate_percent};
+use super::number::{count, money, part_of, rate_percent};
 use healbench_analysis::Rate;
 
 /// `12% · 12 of 100 episodes · 4.0/s · 22 s left · 75% success · ≥ $0.12 · 3 lost`, without unknown parts.
@@ -12,7 +12,7 @@ pub fn progress(progress: &Progress) -> String {
     // Rounded down, so that 100% means that all are done.
     let share = (100 * done).checked_div(*total).map(|percent| format!("{percent}%"));
     let mut parts: Vec<String> = share.into_iter().collect();
-    parts.push(format!("{} of {} episodes", count(*done), count(*total)));
+    parts.push(part_of(*done, *total, "episode"));
     parts.extend(progress.per_second.map(throughput));
     parts.extend(progress.eta_s.map(|left| format!("{} left", duration(left))));
     let failed: u64 = progress.failures.values().sum();

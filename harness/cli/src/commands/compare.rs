@@ -7,7 +7,7 @@ use healbench_render::{
     ComparisonOptions, comparison, comparison_markdown, json, matrix as render_matrix, matrix_markdown,
 };
 use healbench_store::{RunDir, RunManifest, RunStatus};
-use healbench_text::shell_quote;
+use healbench_text::{part_of, shell_quote};
 
 use super::report::{of_one_state, until_one_state, write_page};
 use super::scenario_changes::scenario_changes;
@@ -26,7 +26,7 @@ fn compare_once(args: &CompareArgs, terminal: &Terminal) -> Result<ExitStatus, C
         let all = manifest.episodes();
         if manifest.status == RunStatus::Interrupted {
             let (name, done) = (shell_quote(&path.to_string_lossy()), manifest.episodes_done);
-            terminal.warn(&format!("{name} was interrupted: it has {done} of {} episodes", all.len()));
+            terminal.warn(&format!("{name} was interrupted: it has {}", part_of(done, all.len(), "episode")));
         }
         if let Some(shard) = &manifest.shards {
             terminal.warn(&format!("{} is shard {shard} of a run", shell_quote(&path.to_string_lossy())));

@@ -16,7 +16,7 @@ use healbench_runner::{
 use healbench_store::{
     ClosedRecordedTurns, EpisodeResult, RecordedTurnsWriter, RunDir, RunManifest, RunStatus, read_recorded_turns_of,
 };
-use healbench_text::{count, plain_text, pluralize, shell_quote};
+use healbench_text::{agree, count, part_of, plain_text, pluralize, shell_quote, times};
 
 use super::hook::on_complete;
 use super::report;
@@ -307,8 +307,7 @@ fn print_losses(lost: &BTreeMap<String, u64>, all: u64, terminal: &Terminal) -> 
     if total == 0 {
         return 0;
     }
-    let noun = if total == 1 { "episode was" } else { "episodes were" };
-    terminal.warn(&format!("{total} of {all} {noun} lost:"));
+    terminal.warn(&format!("{} {} lost:", part_of(total, all, "episode"), agree(total, "was", "were")));
     let mut reasons: Vec<(&str, u64)> = Vec::new();
     for (reason, count) in lost {
         // Reasons that differ in a number, such as a time to wait, are one.
@@ -319,7 +318,7 @@ fn print_losses(lost: &BTreeMap<String, u64>, all: u64, terminal: &Terminal) -> 
     }
     reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     for (reason, count) in reasons.iter().take(MAX_LISTED_REASONS) {
-        terminal.warn(&format!("  {count} times: {}", plain_text(reason)));
+        terminal.warn(&format!("  {}: {}", times(*count), plain_text(reason)));
     }
     if reasons.len() > MAX_LISTED_REASONS {
         terminal.warn(&format!("  and {} more", pluralize((reasons.len() - MAX_LISTED_REASONS) as u64, "reason")));

@@ -6,7 +6,7 @@ use std::{fs, io};
 use healbench_core::{Shards, format_numbers};
 use healbench_render::{duration, json};
 use healbench_store::{ShardState, Survey, SurveyedShard, survey};
-use healbench_text::{count, plain_text};
+use healbench_text::{count, part_of, plain_text};
 use serde::Serialize;
 
 use super::shards::{ACTIVE_S, FoundShard, find_shards, is_recent};
@@ -207,7 +207,7 @@ fn format_status(status: &Status) -> String {
     let _ = writeln!(out, "episodes     {} of {planned}", count(status.done));
     let complete = status.directories.iter().filter(|directory| directory.state == "complete");
     let complete: usize = complete.map(|directory| directory.shards.as_ref().map_or(0, Vec::len)).sum();
-    let _ = writeln!(out, "complete     {complete} of {shards} shards");
+    let _ = writeln!(out, "complete     {}", part_of(complete as u64, shards.into(), "shard"));
     for state in ["running", "interrupted", "lost episodes", "no shard", "foreign", "duplicate", "damaged"] {
         let found: Vec<&Directory> = status.directories.iter().filter(|directory| directory.state == state).collect();
         if found.is_empty() {
@@ -217,7 +217,7 @@ fn format_status(status: &Status) -> String {
         for directory in found.iter().take(MAX_LISTED) {
             let _ = write!(out, "  {}", plain_text(&directory.path));
             if let (Some(done), Some(planned)) = (directory.done, directory.planned) {
-                let _ = write!(out, ": {} of {} episodes", count(done), count(planned));
+                let _ = write!(out, ": {}", part_of(done, planned, "episode"));
             }
             if let Some(detail) = &directory.detail {
                 let _ = write!(out, ": {}", plain_text(detail));

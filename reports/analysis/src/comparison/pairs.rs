@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use healbench_core::{AgentSpec, CellRef, Condition, Outcome, Plan};
+use healbench_core::{AgentSpec, CellRef, Condition, Outcome, Plan, changed_settings};
 use healbench_store::{RunManifest, RunStatus};
+use healbench_text::part_of;
 
 use super::conclusion::conclude;
 use super::episode_metrics::RunEpisodes;
@@ -259,8 +260,9 @@ fn unshared_keys<T>(list: &[T], other: &[T], key: impl Fn(&T) -> String) -> Vec<
 fn partial(side: Side<'_>) -> Vec<String> {
     let manifest = side.manifest;
     let all = manifest.episodes();
-    let interrupted = (manifest.status == RunStatus::Interrupted)
-        .then(|| format!("{} was interrupted: it has {} of {} episodes", side.name, manifest.episodes_done, all.len()));
+    let interrupted = (manifest.status == RunStatus::Interrupted).then(|| {
+        format!("{} was interrupted: it has {}", side.name, part_of(manifest.episodes_done, all.len(), "episode"))
+    });
     let shard = manifest.shards.as_ref().map(|shard| format!("{} is shard {shard} of a run", side.name));
     interrupted.into_iter().chain(shard).collect()
 }

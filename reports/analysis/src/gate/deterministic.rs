@@ -3,6 +3,7 @@
 use super::{GateRow, MatchedScenarios, Method, Policy, ScenarioChange, Subject, Tier, Verdict};
 use crate::baseline::{CellName, CellScenario};
 use crate::metric::{Better, Metric};
+use healbench_text::part_of;
 
 /// The metric name of the row about everything in the frames that no metric covers.
 const ROWS: &str = "rows";
@@ -28,7 +29,9 @@ pub(super) fn rows(cell: &CellName, matched: &MatchedScenarios<'_>, policy: &Pol
         .collect();
     let reason = match unreported.len() {
         0 => "nothing else differs".to_owned(),
-        count => format!("rows of {count} of {} scenarios differ where no sum does", matched.len()),
+        count => {
+            format!("rows of {} differ where no sum does", part_of(count as u64, matched.len() as u64, "scenario"))
+        }
     };
     let tier = policy.tier_of(ROWS);
     rows.push(GateRow { tier, ..row(cell, ROWS, matched, (None, None), unreported, reason) });
@@ -62,7 +65,10 @@ fn metric_row(cell: &CellName, matched: &MatchedScenarios<'_>, metric: Metric, p
     );
     let reason = match (changes.len(), means) {
         (0, _) => "the same in every scenario".to_owned(),
-        (count, means) => format!("changed in {count} of {} scenarios{}", matched.len(), direction(metric, means)),
+        (count, means) => {
+            let changed = part_of(count as u64, matched.len() as u64, "scenario");
+            format!("changed in {changed}{}", direction(metric, means))
+        }
     };
     let tier = policy.tier_of(metric.name());
     Some(GateRow { tier, ..row(cell, metric.name(), matched, means, changes, reason) })

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use healbench_core::{Plan, PlannedScenario};
 use healbench_store::RunDir;
+use healbench_text::{agree, part_of};
 
 use super::stochastic::Sampled;
 use super::{
@@ -96,13 +97,14 @@ fn lost_row(side: NamedBaseline<'_>, policy: &Policy) -> GateRow {
     let share = if planned == 0 { 0.0 } else { lost as f64 / planned as f64 };
     let holds = share <= policy.infra_share && planned > 0;
     let row = missing_row(Subject::Run { run: side.name.to_owned() }, INFRA, "");
+    let were_lost = format!("{} {} lost", part_of(lost, planned, "episode"), agree(lost, "was", "were"));
     GateRow {
         verdict: if holds { Verdict::Pass } else { Verdict::Missing },
         candidate: Some(share),
         reason: match holds {
-            true => format!("{lost} of {planned} episodes were lost"),
+            true => were_lost,
             false => format!(
-                "{lost} of {planned} episodes were lost to infrastructure or configuration; {} is the most",
+                "{were_lost} to infrastructure or configuration; {} is the most",
                 Margin::Percent(policy.infra_share)
             ),
         },

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use healbench_core::Seed;
+use healbench_text::{agree, part_of};
 
 use super::policy::{Check, Direction, Margin};
 use super::{GateRow, MatchedScenarios, Method, OtherScenarios, Policy, ScenarioChange, Subject, Verdict, missing_row};
@@ -80,7 +81,11 @@ fn row(cell: &CellName, check: &Check, sampled: &Sampled<'_>, policy: &Policy, r
     }
     let needed_pairs = estimate.needed_pairs.filter(|_| this_suite == Verdict::Inconclusive && verdict == this_suite);
     let mut reason = match unpaired.first() {
-        Some(first) => format!("{} of {} scenarios have no pair, `{first}` the first", unpaired.len(), matched.len()),
+        Some(first) => format!(
+            "{} {} no pair, `{first}` the first",
+            part_of(unpaired.len() as u64, matched.len() as u64, "scenario"),
+            agree(unpaired.len() as u64, "has", "have")
+        ),
         None => explain(check, this_suite, &estimate, base),
     };
     if let Some(first) = broken.ids.first() {
@@ -190,7 +195,8 @@ fn explain_blind(broken: &BrokenScenarios<'_>) -> String {
         unseen if unseen.len() == broken.counted => format!("; every scenario has {why}"),
         [only] => format!("; scenario `{only}` has {why}"),
         [first, ..] => {
-            format!("; {} of {} scenarios, `{first}` the first, have {why}", broken.unseen.len(), broken.counted)
+            let unseen = part_of(broken.unseen.len() as u64, broken.counted as u64, "scenario");
+            format!("; {unseen}, `{first}` the first, have {why}")
         }
     }
 }
