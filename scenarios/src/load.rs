@@ -1,6 +1,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use healbench_files::normal_text;
+
 use crate::diagnostic::{MAX_PROBLEMS, in_order};
 use crate::load_error::LoadError;
 use crate::locate::{self, Syntax, parse, syntax_of};
@@ -36,13 +38,14 @@ fn load_text(
     extension: &str,
     stored_tools: Option<&str>,
 ) -> Result<Scenario, Vec<Diagnostic>> {
+    let text = normal_text(text);
     let source = Source {
         path: label.to_owned(),
-        text: text.to_owned(),
+        text: text.to_string(),
         extension: extension.to_owned(),
-        sha256: Source::hash(text, None),
+        sha256: Source::hash(&text, None),
     };
-    let document = parse(label, without_bom(text), syntax).map_err(|diagnostic| vec![diagnostic])?;
+    let document = parse(label, &text, syntax).map_err(|diagnostic| vec![diagnostic])?;
     let shape_errors = shape::check(&document);
     let mut all_diagnostics = shape_errors.diagnostics;
     all_diagnostics.extend(document.duplicate_keys().take(MAX_PROBLEMS));
@@ -55,11 +58,6 @@ fn load_text(
     };
     all_diagnostics.extend(compile_errors);
     Err(in_order(all_diagnostics))
-}
-
-/// Removes a byte order mark. Sources are shown without it too, so that columns are correct.
-pub(crate) fn without_bom(text: &str) -> &str {
-    text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
 /// Loads a scenario file.
@@ -84,7 +82,7 @@ pub(crate) fn load_bytes(label: &str, bytes: &[u8]) -> Result<Scenario, LoadErro
     };
     result.map_err(|diagnostics| {
         let text = String::from_utf8_lossy(bytes);
-        let sources = BTreeMap::from([(label.to_owned(), without_bom(&text).to_owned())]);
+        let sources = BTreeMap::from([(label.to_owned(), normal_text(&text).into_owned())]);
         LoadError::Invalid { diagnostics, sources }
     })
 }
@@ -92,8 +90,8 @@ pub(crate) fn load_bytes(label: &str, bytes: &[u8]) -> Result<Scenario, LoadErro
 pub(crate) fn not_utf8(label: &str, bytes: &[u8], valid: usize) -> Diagnostic {
     let text = String::from_utf8_lossy(&bytes[..valid]);
     let help = "save the file as UTF-8".to_owned();
-    let text = without_bom(&text);
-    locate::diagnostic(label, text, text.len()..text.len(), "the file is not UTF-8 from here".to_owned(), Some(help))
+    let text = normal_text(&text);
+    locate::diagnostic(label, &text, text.len()..text.len(), "the file is not UTF-8 from here".to_owned(), Some(help))
 }
 
 fn load_suite_file(file: &SuiteFile) -> Result<Scenario, LoadError> {
@@ -146,7 +144,7 @@ fn report_duplicate_ids(
     for scenario in scenarios {
         let Some(other) = first.insert(&scenario.id, scenario) else { continue };
         first.insert(&scenario.id, other);
-        let text = without_bom(&scenario.source.text);
+        let text = scenario.source.text.as_str();
         let syntax = syntax_of(&scenario.source.extension).unwrap_or(Syntax::Yaml);
         // The text was parsed without errors before.
         let Ok(document) = parse(&scenario.source.path, text, syntax) else { continue };

@@ -43,7 +43,7 @@ pub(crate) fn lock_scenarios_of_run(
         return Ok(None);
     };
     let path = run.lockfile_path();
-    let text = healbench_files::read_text_file(&path, healbench_files::MAX_LIST_BYTES)
+    let text = healbench_files::read_stored_text(&path, healbench_files::MAX_LIST_BYTES)
         .map_err(|source| CliError::read(&path, &source))?;
     if fingerprint(text.as_bytes()) != *sha256 {
         return Err(CliError::new("the lockfile in the run directory is not the one of the run"));

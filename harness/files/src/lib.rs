@@ -19,7 +19,7 @@ pub use checksum::{ChecksumError, checked_members, line_with_checksum};
 pub use names::{hint, is_name, list, printable, quote};
 pub use open::{
     MAX_GENERATED_BYTES, MAX_LIST_BYTES, MAX_WRITTEN_BYTES, check_own_file, create_own_file, fingerprint_file,
-    open_regular_file, private_file, read_bounded_line, read_file, read_text_file,
+    normal_text, open_regular_file, private_file, read_bounded_line, read_file, read_stored_text, read_text_file,
 };
 pub use table::{Table, Value};
 

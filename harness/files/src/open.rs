@@ -1,5 +1,6 @@
 //! Files: opened, read within bounds, and created so that their owner alone can read them.
 
+use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, Read as _};
 use std::path::Path;
@@ -53,14 +54,29 @@ pub fn read_file(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads a regular file of UTF-8 of at most `most` bytes.
+/// Reads a regular file of UTF-8 of at most `most` bytes, as [`normal_text`].
+///
+/// # Errors
+/// Those of [`read_stored_text`].
+pub fn read_text_file(path: &Path, most: u64) -> io::Result<String> {
+    read_stored_text(path, most).map(|text| normal_text(&text).into_owned())
+}
+
+/// Reads a regular file of UTF-8 of at most `most` bytes as it is. Hashes of files that a run stores are those of their bytes.
 ///
 /// # Errors
 /// Those of [`read_file`], and [`io::ErrorKind::InvalidData`] if it is not UTF-8.
-pub fn read_text_file(path: &Path, most: u64) -> io::Result<String> {
+pub fn read_stored_text(path: &Path, most: u64) -> io::Result<String> {
     let bytes = read_file(path, most)?;
     String::from_utf8(bytes)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "stream did not contain valid UTF-8"))
+}
+
+/// Returns a text without a byte order mark, and with `\n` as its line ends. Editors and git on Windows change both, and a text is the
+/// same with and without them.
+pub fn normal_text(text: &str) -> Cow<'_, str> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if text.contains("\r\n") { text.replace("\r\n", "\n").into() } else { text.into() }
 }
 
 /// Replaces `line` by the next line of `most` bytes at most, with its line break, and returns its length; 0 at the end. An end

@@ -329,7 +329,7 @@ impl RunDir {
         let file = |extension| folder.join(scenario_file(index, id, extension));
         let extension = if file("json").is_file() { "json" } else { "yaml" };
         let file = file(extension);
-        let text = healbench_files::read_text_file(&file, healbench_files::MAX_WRITTEN_BYTES)
+        let text = healbench_files::read_stored_text(&file, healbench_files::MAX_WRITTEN_BYTES)
             .map_err(io_error("read", &file))?;
         Ok((text, extension))
     }
@@ -340,7 +340,7 @@ impl RunDir {
     /// [`RunDirError::Io`].
     pub fn server_tools(&self, index: usize, id: &str) -> Result<Option<String>, RunDirError> {
         let file = self.path.join(SCENARIOS).join(scenario_file(index, id, SERVER_TOOLS));
-        match healbench_files::read_text_file(&file, healbench_files::MAX_LIST_BYTES) {
+        match healbench_files::read_stored_text(&file, healbench_files::MAX_LIST_BYTES) {
             Ok(text) => Ok(Some(text)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(io_error("read", &file)(error)),

@@ -10,13 +10,14 @@ use std::path::Path;
 use healbench_core::Object;
 use healbench_engine::definition::{Action, Handler, Presenter, Tool};
 use healbench_engine::{upgrade_schema, valid_example};
+use healbench_files::normal_text;
 use healbench_text::nearest_name;
 use serde_json::{Value, json};
 
 use self::listing::Entry;
 use crate::Diagnostic;
 use crate::diagnostic::{MAX_PROBLEMS, in_order};
-use crate::load::{not_utf8, without_bom};
+use crate::load::not_utf8;
 use crate::load_error::LoadError;
 use crate::locate::{Document, child, diagnostic, json_document};
 
@@ -53,7 +54,7 @@ pub fn load_tools(path: &Path) -> Result<ToolList, LoadError> {
     };
     result.map_err(|diagnostics| {
         let text = String::from_utf8_lossy(&bytes);
-        let sources = BTreeMap::from([(label.clone(), without_bom(&text).to_owned())]);
+        let sources = BTreeMap::from([(label.clone(), normal_text(&text).into_owned())]);
         LoadError::Invalid { diagnostics, sources }
     })
 }
@@ -63,7 +64,7 @@ pub fn load_tools(path: &Path) -> Result<ToolList, LoadError> {
 /// # Errors
 /// Returns the problems, sorted by position, if there is no valid tool, or if there are too many problems; at least one.
 pub fn load_tools_str(path_label: &str, text: &str) -> Result<ToolList, Vec<Diagnostic>> {
-    let text = without_bom(text);
+    let text = &*normal_text(text);
     let json = event_data(text);
     if json.trim().is_empty() {
         let help = "a list of tools, or the answer of a server to `tools/list`".to_owned();

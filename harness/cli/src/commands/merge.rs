@@ -69,7 +69,7 @@ pub(crate) fn merge(args: &MergeArgs, terminal: &Terminal) -> Result<ExitStatus,
     let lockfile = match runs.first().filter(|_| has_lockfile) {
         Some((run, _)) => {
             let path = run.lockfile_path();
-            let text = healbench_files::read_text_file(&path, healbench_files::MAX_GENERATED_BYTES);
+            let text = healbench_files::read_stored_text(&path, healbench_files::MAX_GENERATED_BYTES);
             Some(text.map_err(|source| CliError::read(&path, &source))?)
         }
         None => None,
