@@ -90,6 +90,10 @@ fn walk(dir: &Path, paths: &mut Vec<PathBuf>) -> Result<(), LoadError> {
     let unreadable = |source| LoadError::Unreadable { path: dir.display().to_string(), source };
     for entry in std::fs::read_dir(dir).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
+        // Other programs keep copies and settings under hidden names: `.ipynb_checkpoints`, `.github`.
+        if entry.file_name().as_encoded_bytes().starts_with(b".") {
+            continue;
+        }
         let path = entry.path();
         // The type of the entry itself: links to folders are not followed, so a cycle of links cannot cause an endless
         // search.

@@ -1,6 +1,6 @@
 use healbench_core::Seed;
 use healbench_engine::contract::{ToolContract, diff_contracts};
-use healbench_scenarios::{LoadError, Syntax, load_file, load_str};
+use healbench_scenarios::{LoadError, Syntax, load_file, load_str, load_suite};
 use serde_json::Value;
 
 use crate::{CHANGE_CALL, mistakes_yaml, quickstart, scenario};
@@ -203,6 +203,23 @@ fn byte_order_marks_and_crlf_do_not_matter() {
     let diagnostics = load_str("x.yaml", &broken, Syntax::Yaml).unwrap_err();
     let unix = load_str("x.yaml", &unix.replace("max_calls", "max_cals"), Syntax::Yaml).unwrap_err();
     assert_eq!(diagnostics, unix);
+}
+
+#[test]
+fn hidden_files_and_folders_are_scenarios_only_if_they_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = |id: &str| mistakes_yaml(CHANGE_CALL).replacen("id: ", &format!("id: {id}/"), 1);
+    for (path, id) in [("a.yaml", "a"), (".b.yaml", "b"), (".checkpoints/c.yaml", "c"), ("d/.git/hooks/e.yml", "e")] {
+        let path = folder.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text(id)).unwrap();
+    }
+    let ids = |paths: &[&str]| -> Vec<char> {
+        let paths: Vec<_> = paths.iter().map(|path| folder.path().join(path)).collect();
+        load_suite(&paths).unwrap().iter().filter_map(|scenario| scenario.id.chars().next()).collect()
+    };
+    assert_eq!(ids(&[""]), ['a']);
+    assert_eq!(ids(&["", ".b.yaml", ".checkpoints", "d/.git"]), ['a', 'b', 'c', 'e']);
 }
 
 #[test]
