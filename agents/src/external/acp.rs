@@ -16,6 +16,13 @@ const INITIALIZE: u64 = 1;
 const NEW_SESSION: u64 = 2;
 const PROMPT: u64 = 3;
 
+/// The codes of refusals that last: a login is wanted, and JSON-RPC's for an unknown method and for wrong parameters.
+const LASTING: [i64; 3] = [-32000, -32601, -32602];
+/// The code of JSON-RPC for everything else that went wrong.
+const INTERNAL_ERROR: i64 = -32603;
+/// What refusals say that want a login or a key, with whatever code.
+const LOGIN: [&str; 8] = ["authent", "unauthor", "login", "log in", "logged in", "sign in", "api key", "credential"];
+
 /// The requests of a program that are answered. Answers wait in memory while the program does not read them.
 const MAX_ANSWERS: u32 = 10_000;
 /// The bytes of a text that an answer repeats from a request: its id, or the id of an option.
@@ -41,8 +48,10 @@ pub(super) enum Reaction {
     Send(Vec<u8>),
     /// The end of the episode.
     End(Turn),
-    /// The program refused a request, with a description.
+    /// The program refused a request of the task, with a description.
     Failed(String),
+    /// The program cannot be set up, which no retry mends, with a description.
+    Unusable(String),
     Nothing,
 }
 
@@ -71,6 +80,11 @@ impl Conversation {
             "clientCapabilities": {"fs": {"readTextFile": false, "writeTextFile": false}, "terminal": false},
         });
         (conversation, request(INITIALIZE, "initialize", &params))
+    }
+
+    /// Returns true if the program has not begun a session yet.
+    pub(super) fn is_setup(&self) -> bool {
+        self.session.is_none()
     }
 
     /// Returns the line that asks the program to stop; `None` before its session.
@@ -122,15 +136,20 @@ impl Conversation {
         };
         let result = match outcome {
             Ok(result) => result,
-            Err(RpcError { code, message, .. }) => {
-                return Reaction::Failed(format!("it refused `{method}`: {message} ({code})"));
+            Err(RpcError { code, message, data }) => {
+                let refused = format!("it refused `{method}`: {message} ({code})");
+                let may_pass = code == INTERNAL_ERROR || (id == PROMPT && !LASTING.contains(&code));
+                return match may_pass && !wants_login(&message, &data) {
+                    true => Reaction::Failed(refused),
+                    false => Reaction::Unusable(refused),
+                };
             }
         };
         match id {
             INITIALIZE => Reaction::Send(request(NEW_SESSION, "session/new", &self.new_session)),
             NEW_SESSION => {
                 let Some(session) = result["sessionId"].as_str() else {
-                    return Reaction::Failed("it answered `session/new` without a session".to_owned());
+                    return Reaction::Unusable("it answered `session/new` without a session".to_owned());
                 };
                 self.session = Some(session.to_owned());
                 let prompt = json!([{"type": "text", "text": self.prompt}]);
@@ -199,6 +218,12 @@ impl Conversation {
         };
         to_line(&json!({"jsonrpc": "2.0", "id": id, "result": {"outcome": outcome}}))
     }
+}
+
+/// Returns true if a refusal wants its user to log in, as its message or data say.
+fn wants_login(message: &str, data: &Value) -> bool {
+    let text = format!("{message} {data}").to_lowercase().replace('_', " ");
+    LOGIN.iter().any(|words| text.contains(words))
 }
 
 /// Returns true if an answer cannot repeat a value.
@@ -321,11 +346,33 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_a_failure() {
-        let (mut conversation, _) = conversation();
-        let line = br#"{"jsonrpc":"2.0","id":2,"error":{"code":-32000,"message":"Authentication required"}}"#;
-        let failed = conversation.receive(line, &mut ProgramReport::default());
-        let expected = "it refused `session/new`: Authentication required (-32000)";
-        assert_eq!(failed, Reaction::Failed(expected.to_owned()));
+    fn a_refusal_of_the_setup_is_not_mended_by_a_retry() {
+        let refusal_for = |id: u64, code: i64, why: &str| {
+            let (mut conversation, _) = conversation();
+            let error = json!({"code": code, "message": "No", "data": {"details": why}});
+            let line = json!({"jsonrpc": "2.0", "id": id, "error": error});
+            conversation.receive(line.to_string().as_bytes(), &mut ProgramReport::default())
+        };
+        let refusal = |id, code| refusal_for(id, code, "");
+        for (id, code, method) in [
+            (1, 500, "initialize"),
+            (1, -32602, "initialize"),
+            (2, -32000, "session/new"),
+            (2, -32002, "session/new"),
+            (3, -32000, "session/prompt"),
+            (3, -32601, "session/prompt"),
+        ] {
+            assert_eq!(refusal(id, code), Reaction::Unusable(format!("it refused `{method}`: No ({code})")));
+        }
+        for (id, code, method) in
+            [(3, -32603, "session/prompt"), (3, 500, "session/prompt"), (2, -32603, "session/new")]
+        {
+            assert_eq!(refusal(id, code), Reaction::Failed(format!("it refused `{method}`: No ({code})")));
+        }
+        for why in ["GEMINI_API_KEY is not set", "You are not logged in"] {
+            for id in [2, 3] {
+                assert!(matches!(refusal_for(id, -32603, why), Reaction::Unusable(_)), "{why}");
+            }
+        }
     }
 }

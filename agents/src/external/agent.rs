@@ -319,6 +319,7 @@ impl ProgramAgent<'_> {
             Reaction::Send(line) => running.process.send(line),
             Reaction::End(turn) => return Ok(Some(turn)),
             Reaction::Failed(reason) => return Err(self.failed(&reason)),
+            Reaction::Unusable(reason) => return Err(AgentError::Config(self.explained(&reason))),
             Reaction::Nothing => {}
         }
         Ok(None)
@@ -332,13 +333,25 @@ impl ProgramAgent<'_> {
                 Ok(Turn::Answer { text: self.output.take(&mut self.report) })
             }
             Some(0) => Err(self.failed("it ended before it answered the task")),
-            Some(code) => Err(self.failed(&format!("it ended with the exit code {code}"))),
+            Some(code) => {
+                let reason = format!("it ended with the exit code {code}");
+                let conversation = self.running.as_ref().and_then(|running| running.conversation.as_ref());
+                match conversation.is_some_and(Conversation::is_setup) {
+                    true => Err(AgentError::Config(self.explained(&format!("{reason}, before its session began")))),
+                    false => Err(self.failed(&reason)),
+                }
+            }
             None => Err(self.failed(&format!("it was ended by the signal {}", status.signal().unwrap_or_default()))),
         }
     }
 
     /// Returns the error of a program, with its last words.
     fn failed(&self, reason: &str) -> AgentError {
+        AgentError::Infra(self.explained(reason))
+    }
+
+    /// Returns a reason with the name of the program and its last words.
+    fn explained(&self, reason: &str) -> String {
         let name = self.factory.program.protocol.words().first().map_or("", String::as_str);
         let secrets = secrets();
         let mut message = format!("`{name}`: {}", secrets.redact(reason));
@@ -350,7 +363,7 @@ impl ProgramAgent<'_> {
         if !words.is_empty() {
             message.push_str(&format!("; its last words: {words}"));
         }
-        AgentError::Infra(message)
+        message
     }
 
     /// Masks the values of the handed-on variables, so that they reach no file.
