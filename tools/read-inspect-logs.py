@@ -14,6 +14,7 @@ import sys
 import time
 import urllib.request
 
+from inspect_ai.analysis import events_df, messages_df
 from inspect_ai.log import list_eval_logs, read_eval_log
 
 
@@ -27,6 +28,8 @@ def main(report_file, folder):
         row = rows.pop((log.eval.model, log.eval.metadata["condition"]))
         samples = log.samples or []
         assert len(samples) == row["episodes"], log.eval.task
+        completed = sum(sample.error is None for sample in samples)
+        assert completed == log.results.completed_samples == row["scored"], log.eval.task
         assert {sample.id for sample in samples} <= set(report["scenarios"])
         correct = sum(sample.scores["success"].value == "C" for sample in samples if sample.scores)
         assert correct == row["success"]["numerator"], (correct, row["success"])
@@ -41,6 +44,9 @@ def main(report_file, folder):
             assert failed == sample.metadata["errors"], sample.id
             calls, errors = calls + len(sent), errors + failed
     assert calls > 0 and errors > 0, (calls, errors)
+    messages, events = messages_df(folder), events_df(folder)
+    assert messages["message_id"].is_unique and len(messages) == sum(len(s.messages) for log in logs for s in log.samples or [])
+    assert events["event_id"].is_unique and (events["event"] == "tool").sum() == calls, events["event"].value_counts()
     print(f"{len(logs)} logs, {sum(len(log.samples) for log in logs)} samples, {calls} calls, {errors} errors: as in the report")
     view(folder, len(logs))
 

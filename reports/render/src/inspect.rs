@@ -38,7 +38,8 @@ pub fn inspect_log(
         "name": SCORE,
         "scorer": "healbench",
         "scored_samples": row.scored,
-        "unscored_samples": row.episodes - row.scored,
+        // Lost samples have an error, and Inspect counts those as not completed.
+        "unscored_samples": 0,
         "metrics": metrics,
     });
     let is_complete = report.totals.episodes == report.planned;
@@ -75,7 +76,8 @@ pub fn inspect_log(
         "results".to_owned(),
         json!({
             "total_samples": report.scenarios.len() as u64 * u64::from(report.trials),
-            "completed_samples": row.episodes,
+            "completed_samples": row.scored,
+            "logged_samples": row.episodes,
             "scores": [score],
         }),
     );
@@ -84,9 +86,10 @@ pub fn inspect_log(
     log
 }
 
-/// Returns the sample of an episode. `run` is the name of the run in commands.
-pub fn inspect_sample(transcript: &Transcript, row: &EpisodeRecord, run: &str) -> Value {
-    let messages = messages(transcript);
+/// Returns the sample of an episode. `run` is the name of the run in commands, and `started` its start.
+pub fn inspect_sample(transcript: &Transcript, row: &EpisodeRecord, run: &str, started: &str) -> Value {
+    let mut messages = messages(transcript);
+    identify(&mut messages, "id", &format!("{started}-{}-message", row.episode));
     let last = messages.iter().rev().find(|message| message["role"] == "assistant").cloned();
     let is_scored = row.outcome.is_scored();
     let unmet = transcript.unmet.join("\n");
@@ -124,6 +127,9 @@ pub fn inspect_sample(transcript: &Transcript, row: &EpisodeRecord, run: &str) -
         let message = failure(transcript).unwrap_or_else(|| row.outcome.name().to_owned());
         sample["error"] = json!({"message": message, "traceback": "", "traceback_ansi": ""});
     }
+    let mut events = events(&sample, transcript, started);
+    identify(&mut events, "uuid", &format!("{started}-{}-event", row.episode));
+    sample["events"] = events.into();
     if let Some((usage, model)) = row.model.as_ref().and_then(|model| Some((model.usage?, model))) {
         sample["model_usage"] = json!({transcript.agent.clone(): {
             "input_tokens": usage.input,
@@ -136,6 +142,37 @@ pub fn inspect_sample(transcript: &Transcript, row: &EpisodeRecord, run: &str) -
         }});
     }
     sample
+}
+
+/// Numbers messages or events under a key. Inspect's tables have a row for each, found by it.
+fn identify(items: &mut [Value], key: &str, prefix: &str) {
+    for (number, item) in items.iter_mut().enumerate() {
+        item[key] = format!("{prefix}-{number}").into();
+    }
+}
+
+/// Returns the events of a sample: its start, its calls, and the error that it was lost to. Runs do not store when a call was made, so
+/// all have the time of the run.
+fn events(sample: &Value, transcript: &Transcript, started: &str) -> Vec<Value> {
+    let start = json!({"id": sample["id"], "input": sample["input"], "target": sample["target"]});
+    let mut events = vec![json!({"event": "sample_init", "sample": start, "state": {}})];
+    events.extend(transcript.steps.iter().filter_map(|step| match step {
+        TranscriptStep::Call(call) => {
+            let (mut event, response) = (tool_call(call), response(call));
+            event["event"] = "tool".into();
+            event["result"] = response["content"].clone();
+            event["error"] = response["error"].clone();
+            Some(event)
+        }
+        _ => None,
+    }));
+    if let Some(error) = sample.get("error") {
+        events.push(json!({"event": "error", "error": error}));
+    }
+    for event in &mut events {
+        event["timestamp"] = started.into();
+    }
+    events
 }
 
 fn failure(transcript: &Transcript) -> Option<String> {

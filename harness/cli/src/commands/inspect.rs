@@ -87,7 +87,7 @@ fn write_log(
         each_transcript(run, run_spec, &present, &mut |episode, transcript| {
             result = transcript.and_then(|transcript| {
                 let Some((row, _)) = rows.get(&episode) else { return Ok(()) };
-                let sample = serde_json::to_string(&inspect_sample(&transcript, row, name))?;
+                let sample = serde_json::to_string(&inspect_sample(&transcript, row, name, &manifest.started))?;
                 let separator = if std::mem::take(&mut is_first) { "" } else { "," };
                 write!(out, "{separator}\n{sample}").map_err(failed)
             });

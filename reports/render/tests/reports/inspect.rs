@@ -52,10 +52,7 @@ fn a_log_has_the_numbers_of_its_row() {
     let score = &log["results"]["scores"][0];
     let successes: u64 = row.scenarios.iter().map(|cell| cell.success.numerator).sum();
     assert_eq!(score["metrics"]["accuracy"]["value"], json!(successes as f64 / row.scored as f64));
-    assert_eq!(
-        (&score["scored_samples"], &score["unscored_samples"]),
-        (&json!(row.scored), &json!(row.episodes - row.scored))
-    );
+    assert_eq!((&score["scored_samples"], &score["unscored_samples"]), (&json!(row.scored), &json!(0)));
 }
 
 #[test]
@@ -72,7 +69,7 @@ fn a_sample_is_the_conversation() {
     ];
     let mut row = row.clone();
     row.outcome = Outcome::TaskFail;
-    let sample = inspect_sample(&transcript(steps, row.outcome), &row, "runs/it's");
+    let sample = inspect_sample(&transcript(steps, row.outcome), &row, "runs/it's", "2026-01-02T03:04:05Z");
     assert_eq!((&sample["id"], &sample["epoch"]), (&json!("billing/new-currency"), &json!(4)));
     let roles: Vec<&str> =
         sample["messages"].as_array().unwrap().iter().map(|one| one["role"].as_str().unwrap()).collect();
@@ -93,6 +90,18 @@ fn a_sample_is_the_conversation() {
     assert_eq!(sample["scores"]["success"]["explanation"], "a row in invoices");
     assert_eq!(sample["metadata"]["show"], "healbench show 'runs/it'\\''s' 0");
     assert_eq!(sample["output"]["choices"][0]["message"]["content"], "Done.");
+    assert_eq!(sample["output"]["choices"][0]["message"]["id"], message(6)["id"]);
+    let column = |list: &str, key: &str| -> Vec<String> {
+        sample[list].as_array().unwrap().iter().map(|one| one[key].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(column("events", "event"), ["sample_init", "tool", "tool", "tool"]);
+    assert_eq!(sample["events"][1]["arguments"], json!({"amount": 1}));
+    assert_eq!((&sample["events"][2]["result"], &sample["events"][2]["error"]), (&json!("response 2"), &json!(null)));
+    for (list, key) in [("messages", "id"), ("events", "uuid")] {
+        let ids = column(list, key);
+        assert_eq!(ids.iter().collect::<std::collections::BTreeSet<_>>().len(), ids.len(), "{ids:?}");
+        assert!(ids[0].starts_with("2026-01-02T03:04:05Z-0-"), "{ids:?}");
+    }
 }
 
 #[test]
@@ -100,7 +109,13 @@ fn a_lost_episode_has_an_error_and_no_score() {
     let plan = plan(1);
     let mut row = records(&plan).episodes[0].clone();
     row.outcome = Outcome::Infra;
-    let sample =
-        inspect_sample(&transcript(vec![TranscriptStep::Failed("no network".to_owned())], row.outcome), &row, "run");
+    let sample = inspect_sample(
+        &transcript(vec![TranscriptStep::Failed("no network".to_owned())], row.outcome),
+        &row,
+        "run",
+        "now",
+    );
     assert_eq!((&sample["error"]["message"], &sample["scores"]), (&json!("no network"), &json!(null)));
+    assert_eq!(sample["events"][1]["event"], "error");
+    assert_eq!(sample["events"][1]["error"], sample["error"]);
 }
