@@ -8,7 +8,7 @@ use std::path::Path;
 use polars::prelude::{Column as PolarsColumn, DataFrame, DataType, PolarsResult};
 
 use crate::frames::FrameError;
-pub(crate) use column_type::{ColumnType, F64, Field, Flag, I64, Text, Texts, U32, U64, read};
+pub(crate) use column_type::{ColumnType, F64, Field, Flag, I64, Text, Texts, U32, U64, read, stored_type};
 
 /// The columns that runs of older versions of the same format lack. They are read as null.
 pub(crate) const ADDED: [&str; 1] = [episode_columns::DIAGNOSTICS];

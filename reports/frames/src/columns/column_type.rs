@@ -71,6 +71,15 @@ pub(crate) fn read<'a, F: Field>(
     values.into_iter().enumerate().map(|(row, value)| F::from_option(value).ok_or_else(|| missing(row))).collect()
 }
 
+/// Returns the type in which a column is stored. Counts have no sign in memory, but have one in files: pandas and Polars wrap around
+/// where the difference of two columns without a sign is negative, and DuckDB reports an error. Hashes need all 64 bits.
+pub(crate) fn stored_type(name: &str, data_type: DataType) -> DataType {
+    match data_type {
+        DataType::UInt32 | DataType::UInt64 if name != super::RESPONSE_HASH => DataType::Int64,
+        other => other,
+    }
+}
+
 pub(crate) struct Number<T>(PhantomData<T>);
 pub(crate) type U64 = Number<UInt64Type>;
 pub(crate) type U32 = Number<UInt32Type>;

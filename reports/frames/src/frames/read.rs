@@ -13,7 +13,9 @@ use polars_io::SerReader as _;
 use polars_io::parquet::read::ParquetReader;
 
 use super::{FrameError, GROUP_ROWS, convert, io_error};
-use crate::columns::{ADDED, CALL_COLUMNS, Column, ColumnType, EPISODE, EPISODE_COLUMNS, OUTCOME, Text, U64, read};
+use crate::columns::{
+    ADDED, CALL_COLUMNS, Column, ColumnType, EPISODE, EPISODE_COLUMNS, OUTCOME, Text, U64, read, stored_type,
+};
 
 /// The rows of a file to read.
 #[derive(Debug, Clone)]
@@ -149,14 +151,17 @@ pub(crate) fn read_frame(path: &Path, columns: &[Column], range: RowRange) -> Re
         frame.with_column(nulls).map_err(damaged(path))?;
     }
     let frame = frame.select(names).map_err(damaged(path))?;
+    let mut read = Vec::with_capacity(columns.len());
     for ((column, data_type), found) in columns.iter().zip(frame.columns()) {
-        let expected = data_type();
-        if *found.dtype() != expected {
-            let (found, expected) = (found.dtype().to_string(), expected.to_string());
+        let (expected, stored) = (data_type(), stored_type(column, data_type()));
+        // Runs of earlier versions have the type of memory.
+        if *found.dtype() != expected && *found.dtype() != stored {
+            let (found, expected) = (found.dtype().to_string(), stored.to_string());
             return Err(FrameError::ColumnType { path: path.into(), column, found, expected });
         }
+        read.push(found.strict_cast(&expected).map_err(damaged(path))?);
     }
-    Ok(frame)
+    DataFrame::new(frame.height(), read).map_err(damaged(path))
 }
 
 /// The number of threads that wait for Polars' decoder.

@@ -16,7 +16,7 @@ use super::copy::{ResponseOrder, Source};
 use super::responses::{MAX_RESPONSE_BYTES, ResponseWriter};
 use super::{FrameError, GROUP_ROWS, io_error};
 use crate::columns::{
-    CALL_COLUMNS, CALL_DESCRIPTIONS, CallRows, Column, EPISODE_COLUMNS, EPISODE_DESCRIPTIONS, EpisodeRows,
+    CALL_COLUMNS, CALL_DESCRIPTIONS, CallRows, Column, EPISODE_COLUMNS, EPISODE_DESCRIPTIONS, EpisodeRows, stored_type,
 };
 
 /// Streams the rows of a run into its frames.
@@ -224,7 +224,8 @@ impl PartialFile {
         let mut temp_path = path.clone().into_os_string();
         temp_path.push(".part");
         let temp_path = PathBuf::from(temp_path);
-        let schema: Schema = columns.iter().map(|(name, data_type)| Field::new((*name).into(), data_type())).collect();
+        let stored = |(name, data_type): &Column| Field::new((*name).into(), stored_type(name, data_type()));
+        let schema: Schema = columns.iter().map(stored).collect();
         // Otherwise Polars records in the file that its strings were views, which pandas rejects inside lists.
         let arrow_schema = schema_to_metadata_key(&schema.to_arrow(CompatLevel::oldest()));
         let described = columns.iter().zip(descriptions).map(|((name, _), text)| KeyValue {
@@ -243,7 +244,10 @@ impl PartialFile {
     }
 
     pub(super) fn write(&mut self, rows: Result<DataFrame, PolarsError>) -> Result<(), FrameError> {
-        let written = rows.and_then(|frame| if frame.height() == 0 { Ok(()) } else { self.writer.write_batch(&frame) });
+        let written = rows.and_then(|frame| match frame.height() {
+            0 => Ok(()),
+            _ => self.writer.write_batch(&as_stored(&frame)?),
+        });
         written.map_err(|source| encode_error(&self.temp_path, &self.failure, source))
     }
 
@@ -310,4 +314,11 @@ fn encode_error(path: &Path, failure: &Failure, source: PolarsError) -> FrameErr
         Some(source) => FrameError::Io { operation: "write", path, source },
         None => FrameError::Encode { path, source },
     }
+}
+
+/// Returns a frame with the types of files. A count above the largest signed number is an error.
+fn as_stored(frame: &DataFrame) -> Result<DataFrame, PolarsError> {
+    let columns = frame.columns().iter();
+    let columns = columns.map(|column| column.strict_cast(&stored_type(column.name(), column.dtype().clone())));
+    DataFrame::new(frame.height(), columns.collect::<Result<_, _>>()?)
 }
