@@ -25,6 +25,7 @@ mod shard_sizes;
 mod signals;
 mod templates;
 mod terminal;
+mod variables;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -39,6 +40,7 @@ use crate::error::{CliError, ExitStatus};
 use crate::role::{Role, role};
 use crate::templates::TemplateProcesses;
 use crate::terminal::Terminal;
+use crate::variables::SetByVariables;
 
 /// Episodes allocate many small texts; this allocator reduces the time by a quarter.
 #[global_allocator]
@@ -55,7 +57,8 @@ fn main() -> ExitCode {
         return commands::hold::hold(args);
     }
     outlive_file_size_limit();
-    let matches = Arguments::command().get_matches();
+    let line: Vec<OsString> = std::env::args_os().collect();
+    let matches = variables::parse(variables::command(&line), &line);
     reject_axes_with_resume(&matches);
     let arguments = parse(&matches);
     let terminal = Terminal::new(&arguments.global);
@@ -105,6 +108,11 @@ fn parse(matches: &ArgMatches) -> Arguments {
 
 /// Executes the command with the values of healbench.toml, or prints them.
 fn execute(matches: ArgMatches, terminal: &Terminal) -> Result<u8, CliError> {
+    let set = SetByVariables::of(&matches);
+    execute_resolved(matches, terminal).map_err(|error| set.explain(error))
+}
+
+fn execute_resolved(matches: ArgMatches, terminal: &Terminal) -> Result<u8, CliError> {
     let resolved = run_config::resolve(matches, std::env::args_os().collect())?;
     match &parse(&resolved.matches).command {
         Command::Run(RunArgs { axes, .. }) | Command::Plan(PlanArgs { axes, .. }) if axes.print_config => {

@@ -321,7 +321,7 @@ fn program_factory(spec: &AgentSpec, program: &Program, supervisor: &Supervisor)
 
 /// Returns an environment variable. The name of the machine is that of the system unless it is set.
 fn variable(name: &str) -> Option<String> {
-    let value = std::env::var(name).ok();
+    let value = std::env::var(name).ok().filter(|value| name != HOST_VARIABLE || !value.is_empty());
     if name == HOST_VARIABLE { value.or_else(host_name) } else { value }
 }
 

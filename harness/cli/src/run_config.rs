@@ -17,6 +17,7 @@ use crate::axis_values::{parse_formats, parse_guardrails};
 use crate::conditions::{NamedFiles, Variation, read_conditions};
 use crate::error::CliError;
 use crate::nearest_config::nearest_config;
+use crate::variables;
 use healbench_runner::Budget;
 
 /// A key of `[run]`. It has the name of the option's field.
@@ -101,7 +102,7 @@ pub(crate) fn resolve(matches: ArgMatches, args: Vec<OsString>) -> Result<Resolv
     let file_name = file.display().to_string();
     let document = Document::parse(&file_name, &text)?;
     let options = read_options(&document, &file)?;
-    let command = Arguments::command();
+    let command = variables::command(&args);
     let has_option = |id: &str| {
         command.find_subcommand(name).is_some_and(|command| command.get_arguments().any(|arg| arg.get_id() == id))
     };
@@ -121,7 +122,7 @@ pub(crate) fn resolve(matches: ArgMatches, args: Vec<OsString>) -> Result<Resolv
         }
         command
     });
-    Ok(ResolvedArgs { matches: command.get_matches_from(args), positions })
+    Ok(ResolvedArgs { matches: variables::parse(command, &args), positions })
 }
 
 /// An option that the settings file sets.

@@ -169,3 +169,61 @@ fn errors_of_all_toml_files_have_one_shape() {
     }
     insta::assert_snapshot!(all.join("\n"));
 }
+
+#[test]
+fn an_empty_variable_is_as_one_that_is_not_set() {
+    let sandbox = Sandbox::new();
+    let variables = || {
+        let names =
+            ["AGENT", "CONDITION", "VARY", "GUARDRAILS", "FORMAT", "OPENING", "CONFIG", "PRICES", "TRIALS", "SEED"];
+        names.into_iter().map(|name| (format!("HEALBENCH_{name}"), ""))
+    };
+    let plain = sandbox.ok(&["plan", "--print-config"]).out;
+    let empty = sandbox.command(&["plan", "--print-config"]).envs(variables()).output().unwrap();
+    assert_eq!(String::from_utf8(empty.stdout).unwrap(), plain);
+    let given = sandbox.command(&["plan", "--print-config", "--trials=4"]).envs(variables()).output().unwrap();
+    assert!(String::from_utf8(given.stdout).unwrap().contains("trials = 4  # --trials"));
+}
+
+#[test]
+fn an_option_displaces_the_variable_of_an_option_that_it_excludes() {
+    let sandbox = Sandbox::new();
+    let start = |args: &[&str], variables: &[(&str, &str)]| {
+        CommandResult::new(sandbox.command(args).envs(variables.iter().copied()).output().unwrap())
+    };
+    for (option, variable) in [
+        ("--condition=bare", ("HEALBENCH_GUARDRAILS", "none")),
+        ("--condition=bare", ("HEALBENCH_FORMAT", "zod")),
+        ("--guardrails=none", ("HEALBENCH_CONDITION", "bare")),
+        ("--format=zod", ("HEALBENCH_CONDITION", "bare")),
+    ] {
+        let result = start(&["plan", option], &[variable]);
+        assert_eq!(result.code, Some(0), "{option} {variable:?}: {}", result.err);
+    }
+    let both = start(&["plan"], &[("HEALBENCH_CONDITION", "bare"), ("HEALBENCH_FORMAT", "zod")]);
+    assert_eq!(both.code, Some(2), "two variables exclude each other");
+    assert!(both.err.contains("HEALBENCH_CONDITION") && both.err.contains("HEALBENCH_FORMAT"), "{}", both.err);
+}
+
+#[test]
+fn an_error_about_the_value_of_a_variable_names_it() {
+    let sandbox = Sandbox::new();
+    let error = |variable: &str, value: &str, args: &[&str]| {
+        let result = CommandResult::new(sandbox.command(args).env(variable, value).output().unwrap());
+        assert_eq!(result.code, Some(2), "{variable}: {}", result.err);
+        unbroken(&result.err)
+    };
+    for (variable, value) in [
+        ("HEALBENCH_TRIALS", "many"),
+        ("HEALBENCH_SEED", "-1"),
+        ("HEALBENCH_FORMAT", "yaml"),
+        ("HEALBENCH_GUARDRAILS", "heeling"),
+        ("HEALBENCH_AGENT", "scripted:absent"),
+        ("HEALBENCH_CONFIG", "absent.toml"),
+    ] {
+        let shown = error(variable, value, &["plan"]);
+        assert!(shown.contains(&format!("the environment variable {variable} sets `--")), "{shown}");
+    }
+    let shown = error("HEALBENCH_TRIALS", "3", &["plan", "--trials=few"]);
+    assert!(!shown.contains("HEALBENCH_TRIALS sets"), "the value is that of the command line: {shown}");
+}
