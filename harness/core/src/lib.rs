@@ -22,6 +22,7 @@ mod preamble;
 mod request_log;
 mod rows;
 mod script;
+mod settings;
 mod shard;
 mod tool_failure;
 mod turn;
@@ -55,6 +56,7 @@ pub use rows::{
     RecordedTurns, Records, ResponseRecord,
 };
 pub use script::{RecordQuery, Script, Step};
+pub use settings::{ChangedSetting, changed_settings};
 pub use shard::{Episodes, InvalidShard, MAX_SHARDS, Shards, format_numbers};
 pub use tool_failure::{Code, Severity, ToolFailure, detail_texts};
 pub use turn::{Agent, AgentError, EpisodeStart, Origin, ProgramReport, Turn, TurnCost, Usage};

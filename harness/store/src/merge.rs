@@ -3,7 +3,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::{RunManifest, RunStatus};
-use healbench_core::{Shards, format_numbers};
+use healbench_core::{Plan, Shards, format_numbers};
+use serde_json::Value;
 
 /// The state of a directory among the shards of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -164,12 +165,24 @@ pub fn survey<T>(mut shards: Vec<SurveyedShard<T>>) -> Survey<T> {
 fn difference(a: &RunManifest, b: &RunManifest) -> Option<&'static str> {
     let count = |manifest: &RunManifest| manifest.shards.as_ref().map_or(0, Shards::count);
     let properties = [
-        (a.plan == b.plan, "their plans"),
+        (identities(&a.plan) == identities(&b.plan), "the settings of their agents"),
+        (without_settings(&a.plan) == without_settings(&b.plan), "their plans"),
         (count(a) == count(b), "the number of shards"),
         (a.healbench == b.healbench && a.revision == b.revision, "the version of healbench"),
         (a.tokenizer == b.tokenizer, "the tokenizer"),
     ];
     properties.into_iter().find(|(same, _)| !same).map(|(_, property)| property)
+}
+
+/// Returns what the agents of a plan do. A shard that was resumed may have found its models elsewhere.
+fn identities(plan: &Plan) -> Vec<(String, Value)> {
+    plan.agents.iter().map(|agent| (agent.title(), agent.identity())).collect()
+}
+
+fn without_settings(plan: &Plan) -> Plan {
+    let mut plan = plan.clone();
+    plan.agents.iter_mut().for_each(|agent| agent.settings = Value::Null);
+    plan
 }
 
 /// The reasons why shards cannot be merged.

@@ -78,8 +78,11 @@ impl Baseline {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentFingerprint {
     pub kind: AgentKind,
-    /// The fingerprint of the agent's settings: a truncated SHA-256, like every fingerprint in this file.
+    /// The fingerprint of what the agent does ([`AgentSpec::identity`](healbench_core::AgentSpec::identity)): a truncated SHA-256, like
+    /// every fingerprint in this file.
     pub settings: String,
+    /// The fingerprint of all settings, which earlier versions wrote as `settings`. It is not written.
+    pub all_settings: String,
 }
 
 /// The identity of a scenario.

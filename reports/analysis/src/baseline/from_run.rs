@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use healbench_core::{CallRecord, CellRef, EpisodeRecord, Outcome, Plan, canonical_json, fingerprint};
+use healbench_core::{AgentSpec, CallRecord, CellRef, EpisodeRecord, Outcome, Plan, canonical_json, fingerprint};
 use healbench_store::{RunManifest, RunStatus};
 use serde::Serialize;
 use serde_json::ser::{CharEscape, CompactFormatter, Formatter};
@@ -55,9 +55,12 @@ impl Baseline {
             let (text, cluster) = (short_hash(&scenario.sha256), scenario.cluster.clone());
             (scenario.id.clone(), ScenarioFingerprint { text, schedules, cluster })
         });
-        let agent_fingerprint = |kind, settings: &serde_json::Value| AgentFingerprint {
-            kind,
-            settings: short_hash(&fingerprint(canonical_json(settings).as_bytes())),
+        let settings_hash =
+            |settings: &serde_json::Value| short_hash(&fingerprint(canonical_json(settings).as_bytes()));
+        let agent_fingerprint = |agent: &AgentSpec| AgentFingerprint {
+            kind: agent.kind,
+            settings: settings_hash(&agent.identity()),
+            all_settings: settings_hash(&agent.settings),
         };
         Ok(Baseline {
             healbench: manifest.healbench.clone(),
@@ -69,11 +72,7 @@ impl Baseline {
             contracts: plan.contracts_label(),
             prices: manifest.prices.as_ref().map(|prices| format!("{} {}", prices.date, short_hash(&prices.sha256))),
             times: manifest.times().filter(|_| (0..plan.agents.len()).any(|agent| !plan.is_reproducible(agent))),
-            agents: plan
-                .agents
-                .iter()
-                .map(|agent| (agent.id(), agent_fingerprint(agent.kind, &agent.settings)))
-                .collect(),
+            agents: plan.agents.iter().map(|agent| (agent.id(), agent_fingerprint(agent))).collect(),
             formats: plan.conditions.iter().map(|c| (c.format().to_string(), template_hash(c.format()))).collect(),
             conditions: plan
                 .conditions

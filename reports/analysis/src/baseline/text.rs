@@ -306,7 +306,8 @@ impl RawBaseline {
                 return Err(BaselineError::Shape(format!("the agent `{title}` has another name or other details")));
             };
             titles.insert(title, (id.clone(), agent.kind));
-            agents.insert(id, AgentFingerprint { kind: agent.kind, settings: agent.settings });
+            let all_settings = agent.settings.clone();
+            agents.insert(id, AgentFingerprint { kind: agent.kind, settings: agent.settings, all_settings });
         }
         let mut cells = BTreeMap::new();
         for cell in std::mem::take(&mut self.cells) {

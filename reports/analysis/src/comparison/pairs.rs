@@ -267,6 +267,9 @@ fn partial(side: Side<'_>) -> Vec<String> {
     interrupted.into_iter().chain(shard).collect()
 }
 
+/// The number of settings of an agent that are named.
+const MAX_NAMED_SETTINGS: usize = 3;
+
 /// Describes all other differences.
 fn differs(base: Side<'_>, candidate: Side<'_>) -> Vec<String> {
     let (before, after) = (base.manifest, candidate.manifest);
@@ -288,8 +291,13 @@ fn differs(base: Side<'_>, candidate: Side<'_>) -> Vec<String> {
         if from.kind != to.kind {
             found.push(format!("agent {from}: {} → {}", from.kind.name(), to.kind.name()));
         }
-        if from.settings != to.settings {
-            found.push(format!("agent {from}: its settings"));
+        let changes = changed_settings(&from.settings, &to.settings);
+        if !changes.is_empty() {
+            let mut names: Vec<&str> = changes.iter().map(|change| change.setting.as_str()).collect();
+            let more = names.len().saturating_sub(MAX_NAMED_SETTINGS);
+            names.truncate(MAX_NAMED_SETTINGS);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            found.push(format!("agent {from}: its settings: {}{more}", names.join(", ")));
         }
     }
     for (here, there) in common_indices(&plans.0.conditions, &plans.1.conditions, condition_key) {

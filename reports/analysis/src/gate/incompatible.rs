@@ -58,6 +58,9 @@ pub(super) fn check(base: &Baseline, candidate: &Baseline, policy: &Policy) -> R
     for (name, agent, other) in both(&base.agents, &candidate.agents) {
         let property = format!("the kind of agent `{name}`");
         same(&property, agent.kind.name(), other.kind.name(), Some(MayDiffer::Agents))?;
+        if agent.settings == other.all_settings {
+            continue;
+        }
         let property = format!("the settings of agent `{name}`");
         same(&property, short(&agent.settings), short(&other.settings), Some(MayDiffer::Agents))?;
     }
