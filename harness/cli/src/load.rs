@@ -187,6 +187,17 @@ fn program(catalog: &ModelCatalog, value: &str, name: &str, replayed: bool) -> R
     Ok((program.spec(name), AgentConfig::Program(Box::new(program))))
 }
 
+/// Refuses a model that cannot begin its episodes like this.
+pub(crate) fn check_opening(value: &str, model: &Model, opening: Option<Opening>) -> Result<(), CliError> {
+    if opening == Some(Opening::Seeded) && !model.supports_seeded_opening() {
+        return Err(CliError::new(format_args!(
+            "{value}: with thinking enabled, the API rejects calls it did not make, so an opening cannot be seeded"
+        ))
+        .help("choose `--opening natural`, or `tools = \"prompt\"`, or leave `thinking` out of `extra_body`"));
+    }
+    Ok(())
+}
+
 /// Returns a model once for each opening.
 fn model(
     catalog: &ModelCatalog,
@@ -195,12 +206,7 @@ fn model(
     replayed: bool,
 ) -> Result<Vec<PlannedAgent>, CliError> {
     let model = catalog.model(value)?;
-    if openings.contains(&Opening::Seeded) && !model.supports_seeded_opening() {
-        return Err(CliError::new(format_args!(
-            "{value}: with thinking enabled, the API rejects calls it did not make, so an opening cannot be seeded"
-        ))
-        .help("choose `--opening natural`, or `tools = \"prompt\"`, or leave `thinking` out of `extra_body`"));
-    }
+    openings.iter().try_for_each(|opening| check_opening(value, &model, Some(*opening)))?;
     let agent = |opening: &Opening| {
         let spec = models::agent_spec(&model, value, *opening, replayed);
         (spec, AgentConfig::Model(Box::new(model.clone())))

@@ -139,6 +139,8 @@ fn reject_axes_with_resume(matches: &ArgMatches) {
     };
     let axes = AxisArgs::augment_args(clap::Command::new("run"));
     let ids = axes.get_arguments().map(|axis| axis.get_id().as_str()).chain(KEPT_BY_RUN);
+    // Corrected settings of models and programs are taken.
+    let ids = ids.filter(|id| *id != "config");
     let mut given = ids.filter(|id| run.value_source(id) == Some(ValueSource::CommandLine));
     if let Some(id) = given.next() {
         let option = id.replace('_', "-");

@@ -9,8 +9,8 @@ use std::time::Instant;
 use healbench_agents::external::{Program, ProgramFactory, ProgramTable, parse_program_tables};
 use healbench_agents::llm::cassette::Cassette;
 use healbench_agents::llm::{
-    Endpoint, HOST_VARIABLE, LlmAgentFactory, Model, ModelBackend, ModelTable, Network, Preflight, PreflightError,
-    PriceTable, SetupError, parse_model_tables, resolve_model,
+    Endpoint, HOST_VARIABLE, LlmAgentFactory, Model, ModelBackend, ModelRef, ModelTable, Network, Preflight,
+    PreflightError, PriceTable, SetupError, parse_model_tables, resolve_model,
 };
 use healbench_core::{AgentKind, AgentSpec, EnvironmentKind, Opening, Plan, Shards, fingerprint};
 use healbench_files::hint;
@@ -70,6 +70,19 @@ impl ModelCatalog {
                     .help(help))
             }
         }
+    }
+
+    /// Returns what the settings file has for an agent of a plan; `None` if it has no table of it, or if the agent sends no requests.
+    pub(crate) fn current(&self, spec: &AgentSpec) -> Result<Option<AgentConfig>, CliError> {
+        Ok(match (spec.kind, ModelRef::parse(&spec.name)) {
+            (AgentKind::Llm, Ok(ModelRef::Table(name))) if self.tables.contains_key(name) => {
+                Some(AgentConfig::Model(Box::new(self.model(&spec.name)?)))
+            }
+            (AgentKind::Program, _) => {
+                self.programs.get(&spec.name).map(|table| AgentConfig::Program(Box::new(table.program.clone())))
+            }
+            _ => None,
+        })
     }
 
     /// Returns the price table's entry in the manifest.

@@ -437,6 +437,7 @@ mod tests {
             cassettes: None,
             prices: None,
             plan: plan.clone(),
+            changes: Vec::new(),
             files: BTreeMap::new(),
             replacing: BTreeMap::new(),
         };

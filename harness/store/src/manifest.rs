@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use healbench_core::{EnvironmentKind, Episodes, Plan, Shards};
+use healbench_core::{ChangedSetting, EnvironmentKind, Episodes, Plan, Shards};
 use serde::{Deserialize, Serialize};
 
 use crate::FileDigest;
@@ -56,6 +56,9 @@ pub struct RunManifest {
     pub prices: Option<PriceSource>,
     /// The plan of the run, or of which the run is a shard.
     pub plan: Plan,
+    /// The settings that were changed when the run was resumed, in this order; `plan` has the last values.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<SettingChange>,
     /// The files of the run by their path in its directory, except for its journal. While the run is in progress for the
     /// first time, those with results are not there yet.
     #[serde(default)]
@@ -74,6 +77,18 @@ pub enum CassetteMode {
     Record(PathBuf),
     /// Recorded answers are used, and models are not called.
     Replay(PathBuf),
+}
+
+/// A setting of an agent that was changed when a run was resumed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SettingChange {
+    /// When the run was resumed: RFC 3339, UTC, whole seconds.
+    pub at: String,
+    /// The name of the agent.
+    pub agent: String,
+    /// The setting with both values.
+    #[serde(flatten)]
+    pub change: ChangedSetting,
 }
 
 /// When a run took place: RFC 3339, UTC, whole seconds.

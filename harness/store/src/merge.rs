@@ -256,8 +256,9 @@ pub fn merge_manifests<T>(
     // Unknown if that of any shard is.
     let known = manifests.iter().all(|manifest| manifest.finished.is_some());
     let finished = manifests.iter().filter_map(|manifest| manifest.finished.clone()).max().filter(|_| known);
+    let changes = manifests.iter().flat_map(|manifest| manifest.changes.clone()).collect();
     let first = (*manifests[0]).clone();
-    let mut manifest = RunManifest { shards, started, finished, ..first };
+    let mut manifest = RunManifest { shards, started, finished, changes, ..first };
     (manifest.status, manifest.episodes_done) = (RunStatus::Running, 0);
     (manifest.files, manifest.replacing) = Default::default();
     Ok((manifest, complete))

@@ -1,5 +1,6 @@
 mod prepare;
 mod scratch;
+mod settings;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -25,6 +26,7 @@ use crate::clock::timestamp;
 use crate::error::{CliError, ExitStatus};
 use crate::load::ModelSource;
 use crate::models::ModelClients;
+use crate::nearest_config::nearest_config;
 use crate::progress::{Beacon, ProgressState, RunProgress};
 use crate::run_spec::{AgentConfig, RunSpec};
 use crate::signals::{LIMIT, exit, supervise_with};
@@ -49,13 +51,13 @@ pub(crate) fn run(args: &RunArgs, terminal: &Terminal) -> Result<ExitStatus, Cli
     if prepared.manifest.has_journal() {
         let has_llm = prepared.manifest.plan.agents.iter().any(|agent| agent.kind == AgentKind::Llm);
         let limit = if has_llm { ANSWERS_LIMIT } else { SAVING_LIMIT };
-        let _ = resumable.set(Resumable { command: resume_command(&prepared.run), limit });
+        let _ = resumable.set(Resumable { command: resume_command(&prepared.run, args), limit });
     }
     let executed = execute_and_save(&mut prepared, args, &supervisor, terminal);
     let end = executed.inspect_err(|_| {
         // Finished episodes are in the journal, whatever failed.
         if prepared.manifest.has_journal() {
-            terminal.warn(&format!("continue with: {}", resume_command(&prepared.run)));
+            terminal.warn(&format!("continue with: {}", resume_command(&prepared.run, args)));
         }
     })?;
     if let Some(scratch) = prepared.scratch.take() {
@@ -69,7 +71,7 @@ pub(crate) fn run(args: &RunArgs, terminal: &Terminal) -> Result<ExitStatus, Cli
         _ => report::print(run, manifest, detail(args), terminal),
     };
     // Print how to resume even if the report failed.
-    let status = print_ending(run, manifest, end, terminal)?;
+    let status = print_ending(run, manifest, end, args, terminal)?;
     printed?;
     match status {
         ExitStatus::Success => on_complete(args.on_complete.as_deref(), run.path(), &supervisor, terminal),
@@ -251,10 +253,11 @@ fn print_ending(
     run: &RunDir,
     manifest: &RunManifest,
     end: RunEnd<CliError>,
+    args: &RunArgs,
     terminal: &Terminal,
 ) -> Result<ExitStatus, CliError> {
     let lost = print_losses(&end.lost, manifest.episodes_done, terminal);
-    let resume_command = resume_command(run);
+    let resume_command = resume_command(run, args);
     match end.stopped {
         Some(StopReason::Failed(error)) => {
             terminal.warn(&format!("continue with: {resume_command}"));
@@ -340,8 +343,15 @@ fn without_numbers(text: &str) -> impl Iterator<Item = char> + '_ {
     })
 }
 
-fn resume_command(run: &RunDir) -> String {
-    format!("healbench run --resume {}", quoted_path(run))
+fn resume_command(run: &RunDir, args: &RunArgs) -> String {
+    let command = format!("healbench run --resume {}", quoted_path(run));
+    // The settings of models are read again.
+    match &args.axes.config {
+        Some(file) if args.axes.config != nearest_config() => {
+            format!("{command} --config {}", shell_quote(&file.to_string_lossy()))
+        }
+        _ => command,
+    }
 }
 
 fn quoted_path(run: &RunDir) -> String {

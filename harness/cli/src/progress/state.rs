@@ -159,6 +159,7 @@ mod tests {
             shards: None,
             cassettes: None,
             prices: None,
+            changes: Vec::new(),
             files: Default::default(),
             replacing: Default::default(),
             plan: Plan {

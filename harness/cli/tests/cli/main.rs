@@ -8,6 +8,7 @@ mod calls;
 mod clients;
 mod cluster;
 mod contracts;
+mod corrected_settings;
 #[cfg(unix)]
 mod foreign_runs;
 mod gate;

@@ -420,6 +420,7 @@ fn report(plan: &Plan, records: &Records) -> Report {
         shards: None,
         cassettes: None,
         prices: None,
+        changes: Vec::new(),
         files: Default::default(),
         replacing: Default::default(),
         plan: plan.clone(),

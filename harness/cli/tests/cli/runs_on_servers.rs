@@ -24,6 +24,7 @@ pub(crate) fn write_run(sandbox: &Sandbox, name: &str, trials: u32) {
         shards: None,
         cassettes: None,
         prices: None,
+        changes: Vec::new(),
         files: Default::default(),
         replacing: Default::default(),
         plan: plan.clone(),

@@ -38,6 +38,7 @@ fn mixed_run(trials: u32) -> MixedRun {
         shards: None,
         cassettes: None,
         prices: None,
+        changes: Vec::new(),
         files: Default::default(),
         replacing: Default::default(),
         plan: plan.clone(),

@@ -54,6 +54,7 @@ pub(crate) fn manifest(plan: &Plan) -> RunManifest {
         shards: None,
         cassettes: None,
         prices: None,
+        changes: Vec::new(),
         files: Default::default(),
         replacing: Default::default(),
         plan: plan.clone(),

@@ -14,6 +14,7 @@ use healbench_store::{
 use healbench_tokens::TOKENIZER;
 
 use super::scratch::Scratch;
+use super::settings::take_settings;
 use crate::args::RunArgs;
 use crate::clock::timestamp;
 use crate::error::CliError;
@@ -112,6 +113,7 @@ pub(crate) fn new_manifest(run_spec: &RunSpec) -> RunManifest {
         cassettes: None,
         prices: run_spec.prices.clone(),
         plan: run_spec.plan.clone(),
+        changes: Vec::new(),
         files: BTreeMap::new(),
         replacing: BTreeMap::new(),
     }
@@ -164,7 +166,7 @@ fn prepare_resumed(
     // Read the manifest again under the lock, since another process may have changed it.
     let (run, _) = RunDir::open_any(path)?;
     let mut locks = vec![run.lock()?];
-    let (mut run, manifest) = RunDir::open_any(run.path())?;
+    let (mut run, mut manifest) = RunDir::open_any(run.path())?;
     let files = run.verify(&manifest)?;
     let has_frames = run.has_frames();
     let is_complete = manifest.status == RunStatus::Complete && files == VerifiedFiles::Current;
@@ -182,9 +184,13 @@ fn prepare_resumed(
         }
         _ => None,
     };
-    let run_spec = run_spec_of(&run, manifest.plan.clone())?;
+    let mut run_spec = run_spec_of(&run, manifest.plan.clone())?;
+    let has_changed = take_settings(&mut run_spec, &mut manifest, &args.axes, terminal)?;
     let (cassettes, shards) = (manifest.cassettes.as_ref(), manifest.shards.as_ref());
     let clients = ModelClients::connect(&run_spec, cassettes, args.budget, shards, supervisor, terminal)?;
+    if has_changed {
+        run.write_manifest(&manifest)?;
+    }
     let done = match manifest.status {
         RunStatus::Interrupted if has_frames && !manifest.has_journal() => manifest.completed_episodes(),
         // The frames are incomplete or missing. Running scripted episodes again costs nothing.
