@@ -19,15 +19,24 @@ pub(crate) fn command(args: &[OsString]) -> Command {
     let plain = command.clone().mut_subcommands(|command| unset(command, |_| true)).ignore_errors(true);
     let Ok(matches) = plain.try_get_matches_from(args) else { return command };
     let Some((name, given)) = matches.subcommand() else { return command };
-    command.mut_subcommand(name, |command| {
-        let is_given = |other: &&Arg| given.value_source(other.get_id().as_str()) == Some(ValueSource::CommandLine);
-        let of_line: Vec<Arg> = command.get_arguments().filter(is_given).cloned().collect();
-        let grammar = command.clone();
-        let excludes = |one: &Arg, other: &Arg| {
-            grammar.get_arg_conflicts_with(one).iter().any(|conflict| conflict.get_id() == other.get_id())
-        };
-        unset(command, |arg| of_line.iter().any(|given| excludes(given, arg) || excludes(arg, given)))
-    })
+    let built = built(&command);
+    let Some(grammar) = built.find_subcommand(name) else { return command };
+    let is_given = |other: &&Arg| given.value_source(other.get_id().as_str()) == Some(ValueSource::CommandLine);
+    let of_line: Vec<&Arg> = grammar.get_arguments().filter(is_given).collect();
+    let excludes = |one: &Arg, other: &Arg| {
+        grammar.get_arg_conflicts_with(one).iter().any(|conflict| conflict.get_id() == other.get_id())
+    };
+    let excluded = grammar.get_arguments().filter(|arg| arg.get_env().is_some());
+    let excluded = excluded.filter(|arg| of_line.iter().any(|given| excludes(given, arg) || excludes(arg, given)));
+    let excluded: Vec<&str> = excluded.map(|arg| arg.get_id().as_str()).collect();
+    command.mut_subcommand(name, |command| unset(command, |arg| excluded.contains(&arg.get_id().as_str())))
+}
+
+/// Returns a grammar with what clap adds before it parses: groups, and the numbers of values.
+fn built(command: &Command) -> Command {
+    let mut built = command.clone();
+    built.build();
+    built
 }
 
 fn unset(command: Command, is_unset: impl Fn(&Arg) -> bool) -> Command {
@@ -40,6 +49,7 @@ pub(crate) fn parse(command: Command, args: &[OsString]) -> ArgMatches {
 }
 
 fn name_variables(mut error: clap::Error, command: &Command, args: &[OsString]) -> clap::Error {
+    let command = &built(command);
     let blamed: Vec<String> = [ContextKind::InvalidArg, ContextKind::PriorArg]
         .into_iter()
         .flat_map(|kind| match error.get(kind) {
