@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 use healbench_core::{AgentKind, AgentSpec, Opening};
-use healbench_files::{ConfigError, Document, Table, Value, is_name, printable};
+use healbench_files::{ConfigError, Document, Table, Value, is_name, normal_text, printable};
 use healbench_text::looks_like_secret;
 use serde::{Deserialize, Serialize};
 
@@ -234,7 +234,7 @@ fn read_folder(folder: &Path, prefix: &str, files: &mut BTreeMap<String, String>
             return Err(io::Error::other("it has more than 100 files or more than 1 MiB"));
         }
         let text = fs::read_to_string(entry.path())?;
-        files.insert(path, text);
+        files.insert(path, normal_text(&text).into_owned());
     }
     Ok(())
 }
