@@ -151,7 +151,7 @@ fn identify(items: &mut [Value], key: &str, prefix: &str) {
     }
 }
 
-/// Returns the events of a sample: its start, its calls, and the error that it was lost to. Runs do not store when a call was made, so
+/// Returns the events of a sample: its start, its calls, the conversation, and the error that it was lost to. Runs do not store when a call was made, so
 /// all have the time of the run.
 fn events(sample: &Value, transcript: &Transcript, started: &str) -> Vec<Value> {
     let start = json!({"id": sample["id"], "input": sample["input"], "target": sample["target"]});
@@ -165,6 +165,16 @@ fn events(sample: &Value, transcript: &Transcript, started: &str) -> Vec<Value> 
             Some(event)
         }
         _ => None,
+    }));
+    // Inspect's table of messages has those of such events: here a single one, with the conversation as it was at the end.
+    events.push(json!({
+        "event": "model",
+        "model": transcript.agent,
+        "input": sample["messages"],
+        "tools": [],
+        "tool_choice": "auto",
+        "config": {},
+        "output": {"model": transcript.agent, "choices": []},
     }));
     if let Some(error) = sample.get("error") {
         events.push(json!({"event": "error", "error": error}));

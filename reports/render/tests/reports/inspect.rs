@@ -94,7 +94,8 @@ fn a_sample_is_the_conversation() {
     let column = |list: &str, key: &str| -> Vec<String> {
         sample[list].as_array().unwrap().iter().map(|one| one[key].as_str().unwrap().to_owned()).collect()
     };
-    assert_eq!(column("events", "event"), ["sample_init", "tool", "tool", "tool"]);
+    assert_eq!(column("events", "event"), ["sample_init", "tool", "tool", "tool", "model"]);
+    assert_eq!(sample["events"][4]["input"], sample["messages"]);
     assert_eq!(sample["events"][1]["arguments"], json!({"amount": 1}));
     assert_eq!((&sample["events"][2]["result"], &sample["events"][2]["error"]), (&json!("response 2"), &json!(null)));
     for (list, key) in [("messages", "id"), ("events", "uuid")] {
@@ -116,6 +117,6 @@ fn a_lost_episode_has_an_error_and_no_score() {
         "now",
     );
     assert_eq!((&sample["error"]["message"], &sample["scores"]), (&json!("no network"), &json!(null)));
-    assert_eq!(sample["events"][1]["event"], "error");
-    assert_eq!(sample["events"][1]["error"], sample["error"]);
+    assert_eq!(sample["events"][2]["event"], "error");
+    assert_eq!(sample["events"][2]["error"], sample["error"]);
 }
