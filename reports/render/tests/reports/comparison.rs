@@ -267,7 +267,11 @@ fn other_differences_are_listed() {
     b.manifest.healbench = "0.2.0".to_owned();
     assert_eq!(
         compare_runs(&a, &b).differs,
-        ["version: 0.1.0 → 0.2.0", "agent openai:gpt-5-mini: its settings", "scenario control/nothing-wrong: its text",]
+        [
+            "version: 0.1.0 → 0.2.0",
+            "agent openai:gpt-5-mini: its settings: temperature",
+            "scenario control/nothing-wrong: its text",
+        ]
     );
 }
 

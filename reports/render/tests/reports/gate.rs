@@ -254,8 +254,17 @@ fn incompatible_runs_are_refused_with_the_first_difference() {
     let text = |other: &mut Baseline| other.scenarios.get_mut("orders/typo").unwrap().text = "other".to_owned();
     assert_eq!(property(&text), "the text of scenario `orders/typo`");
     let scripted = plan.agents[0].id();
-    let settings = |other: &mut Baseline| other.agents.get_mut(&scripted).unwrap().settings = "x".to_owned();
-    assert_eq!(property(&settings), "the settings of agent `scripted:typical`");
+    let set = |other: &mut Baseline, settings: &str, all: &str| {
+        let agent = other.agents.get_mut(&scripted).unwrap();
+        (agent.settings, agent.all_settings) = (settings.to_owned(), all.to_owned());
+    };
+    assert_eq!(property(&|other| set(other, "x", "y")), "the settings of agent `scripted:typical`");
+    // A baseline of an earlier version has the hash of all settings.
+    let mut earlier = base.clone();
+    set(&mut earlier, "all", "all");
+    let mut run = base.clone();
+    set(&mut run, "some", "all");
+    assert!(run_gate(&earlier, &run, &Policy::default()).is_ok());
     let template = |other: &mut Baseline| drop(other.formats.insert("fusion-xml".to_owned(), "x".to_owned()));
     assert_eq!(property(&template), "the text of error format `fusion-xml`");
     // A policy may allow some differences, but never another schedule.

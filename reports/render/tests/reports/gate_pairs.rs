@@ -69,7 +69,7 @@ fn a_scenario_without_a_pair_is_missing() {
     let report = run_gate(&base, &gone, &Policy::parse("gate.toml", policy).unwrap()).unwrap();
     let row = report.rows.last().unwrap();
     assert_eq!((report.verdict, row.verdict, row.pairs), (Verdict::Missing, Verdict::Missing, Some(8)));
-    assert!(row.reason.starts_with("1 of 3 scenarios have no pair, `orders/typo` the first"), "{}", row.reason);
+    assert!(row.reason.starts_with("1 of 3 scenarios has no pair, `orders/typo` the first"), "{}", row.reason);
 }
 
 #[test]
