@@ -1,5 +1,7 @@
 //! The JSON Schema of the scenario file, generated from the raw types.
 
+mod rules;
+
 use std::sync::LazyLock;
 
 use schemars::generate::SchemaSettings;
@@ -19,10 +21,18 @@ pub(crate) fn schema() -> &'static Value {
     &SCHEMA
 }
 
-/// Returns the JSON Schema (draft 2020-12) of the scenario file, for editors. The text is pretty-printed with a final
-/// line break and always the same. It is committed as `scenario.schema.json`.
+/// Returns the JSON Schema (draft 2020-12) of the scenario file, for editors: with the [`rules`] that the loader checks itself. The
+/// text is pretty-printed with a final line break and always the same. It is committed as `scenario.schema.json`.
 pub fn schema_json() -> String {
-    format!("{:#}\n", *SCHEMA)
+    let mut schema = SCHEMA.clone();
+    for (definition, rule) in rules::rules() {
+        let place = if definition.is_empty() { &mut schema } else { &mut schema["$defs"][definition] };
+        match place.get_mut("allOf").and_then(Value::as_array_mut) {
+            Some(all) => all.push(rule),
+            None => place["allOf"] = vec![rule].into(),
+        }
+    }
+    format!("{schema:#}\n")
 }
 
 /// Simplifies a schema. schemars allows `null` for every optional key, which makes error messages misleading ("expected

@@ -5,7 +5,7 @@ use crate::file::{ClaimFile, SpanFile};
 use crate::locate::child;
 
 /// The largest accepted number in a claim. No measure comes near it.
-const MAX_CLAIMED: f64 = 1e15;
+pub(crate) const MAX_CLAIMED: f64 = 1e15;
 
 /// The relative tolerance of numbers given as `about`.
 const ABOUT_TOLERANCE: f64 = 0.2;

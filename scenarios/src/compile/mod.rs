@@ -9,6 +9,7 @@ mod server;
 mod tools;
 mod world;
 
+pub(crate) use claims::MAX_CLAIMED;
 use healbench_core::canonical_json;
 use healbench_engine::contract::ContractAwareness;
 use healbench_engine::definition::{Clock, WorldDef};
