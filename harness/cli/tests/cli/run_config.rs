@@ -193,14 +193,14 @@ fn an_option_displaces_the_variable_of_an_option_that_it_excludes() {
     };
     for (option, variable) in [
         ("--condition=bare", ("HEALBENCH_GUARDRAILS", "none")),
-        ("--condition=bare", ("HEALBENCH_FORMAT", "zod")),
+        ("--condition=bare", ("HEALBENCH_FORMAT", "zod-lines")),
         ("--guardrails=none", ("HEALBENCH_CONDITION", "bare")),
-        ("--format=zod", ("HEALBENCH_CONDITION", "bare")),
+        ("--format=zod-lines", ("HEALBENCH_CONDITION", "bare")),
     ] {
         let result = start(&["plan", option], &[variable]);
         assert_eq!(result.code, Some(0), "{option} {variable:?}: {}", result.err);
     }
-    let both = start(&["plan"], &[("HEALBENCH_CONDITION", "bare"), ("HEALBENCH_FORMAT", "zod")]);
+    let both = start(&["plan"], &[("HEALBENCH_CONDITION", "bare"), ("HEALBENCH_FORMAT", "zod-lines")]);
     assert_eq!(both.code, Some(2), "two variables exclude each other");
     assert!(both.err.contains("HEALBENCH_CONDITION") && both.err.contains("HEALBENCH_FORMAT"), "{}", both.err);
 }
