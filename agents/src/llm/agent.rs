@@ -61,8 +61,7 @@ impl LlmAgentFactory {
         requests: Option<Arc<dyn RequestLog>>,
     ) -> LlmAgent<'s> {
         let functions = functions(start.tools);
-        let (system, mut native) = system_and_functions(&self.model, functions.clone());
-        let wire_names = WireNames::rename(&mut native);
+        let (system, native, wire_names) = system_and_functions(&self.model, functions.clone());
         let preamble = preamble_text(&system, &native);
         LlmAgent {
             factory: Arc::clone(self),
@@ -95,15 +94,18 @@ impl LlmAgentFactory {
 /// Returns the text that a model receives with every request in addition to the conversation, as [`Agent::preamble`]
 /// does.
 pub fn preamble_of(model: &Model, tool_specs: &[healbench_core::ToolSpec]) -> String {
-    let (system, native) = system_and_functions(model, functions(tool_specs));
+    let (system, native, _) = system_and_functions(model, functions(tool_specs));
     preamble_text(&system, &native)
 }
 
-/// Returns the system text and the functions for the API's own field.
-fn system_and_functions(model: &Model, functions: Vec<Function>) -> (String, Vec<Function>) {
+/// Returns the system text, and the functions for the API's own field with their names there.
+fn system_and_functions(model: &Model, mut functions: Vec<Function>) -> (String, Vec<Function>, WireNames) {
     match model.tools {
-        ToolsMode::Native => (model.system.trim().to_owned(), functions),
-        ToolsMode::Prompt => (prompt_tools::system_text(&model.system, &functions), Vec::new()),
+        ToolsMode::Native => {
+            let wire_names = WireNames::rename(&mut functions);
+            (model.system.trim().to_owned(), functions, wire_names)
+        }
+        ToolsMode::Prompt => (prompt_tools::system_text(&model.system, &functions), Vec::new(), WireNames::default()),
     }
 }
 
@@ -126,11 +128,11 @@ pub struct LlmAgent<'s> {
     calls_truncated: bool,
     /// The number of tokens used, by the provider's counts.
     tokens: u64,
-    /// The latest answered request. Null before the first.
+    /// The latest answered request; `None` before the first.
     latest: Option<AnsweredRequest>,
     /// The bytes of the latest request.
     request_bytes: usize,
-    /// What the server did to the answers, a word for each.
+    /// The words for the answers, as [`Agent::diagnostics`] returns them.
     diagnostics: Vec<String>,
     requests: Option<Arc<dyn RequestLog>>,
     /// The number of the next request in the episode.
@@ -265,17 +267,37 @@ impl LlmAgent<'_> {
         }
     }
 
-    /// Remembers the size of the request that was answered, and notes what the server did to the answer.
+    /// Remembers the size of the request that was answered, and adds the words for the answer.
     fn note_answer(&mut self, reply: &Reply, changes: &[&'static str]) {
         let bytes = self.request_bytes;
+        let text = &reply.message.text;
+        if text.len() > MAX_ANSWER {
+            return;
+        }
         let has_calls = match self.uses_prompt_tools() {
-            true => !prompt_tools::parse_calls(&reply.message.text, &self.functions).0.is_empty(),
+            true => !prompt_tools::parse_calls(text, &self.functions).0.is_empty(),
             false => !reply.message.calls.is_empty(),
         };
         let model = &self.factory.model.model;
-        self.diagnostics.extend(diagnostics::of_answer(reply, model, bytes, has_calls, &self.conversation.tools));
+        self.diagnostics.extend(diagnostics::of_answer(
+            reply,
+            model,
+            self.told_bytes(),
+            has_calls,
+            &self.conversation.tools,
+        ));
         self.diagnostics.extend(changes.iter().map(|change| format!("{}{change}", words::REQUEST)));
         self.latest = Some(AnsweredRequest { bytes, tokens: reply.usage.map(|usage| usage.input) });
+    }
+
+    /// Returns the bytes of the system text, the tools and all that was said, without what only the server understands.
+    fn told_bytes(&self) -> usize {
+        let said = self.conversation.messages.iter().map(|message| match message {
+            Message::User(text) => text.len(),
+            Message::Assistant(message) => message.text.len(),
+            Message::Results(results) => results.iter().map(|result| result.text.len()).sum(),
+        });
+        self.preamble.len() + said.sum::<usize>()
     }
 
     /// Returns the failure of a conversation that does not fit the context.

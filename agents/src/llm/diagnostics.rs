@@ -4,9 +4,12 @@ use healbench_core::{Function, diagnostics};
 
 use super::{FinishReason, Reply, prompt_tools};
 
-/// The fewest bytes of a request for a token that a server may count. No tokenizer joins more bytes of JSON and English on
+/// The most bytes of a conversation for a token that a server counts. No tokenizer joins more bytes of JSON and English on
 /// average; a count below this is one of a part of the request.
 const BYTES_PER_TOKEN: u64 = 10;
+
+/// The most characters of a model's name that are kept.
+const MAX_NAME: usize = 100;
 
 /// Marks of calls that a server left in a text: of Qwen and Hermes, Mistral, Llama, DeepSeek, gpt-oss.
 const CALL_MARKS: [&str; 9] = [
@@ -21,7 +24,7 @@ const CALL_MARKS: [&str; 9] = [
     "<|start|>assistant",
 ];
 
-/// Returns what is to be said of an answer to a request of so many bytes. `has_calls` is true if calls were found in it.
+/// Returns the words of an answer to a request whose conversation has so many bytes. `has_calls` is true if calls were found in it.
 pub(super) fn of_answer(reply: &Reply, model: &str, bytes: usize, has_calls: bool, native: &[Function]) -> Vec<String> {
     let text = reply.message.text.as_str();
     let is_cut = reply.finish_reason == FinishReason::Length;
@@ -42,7 +45,10 @@ pub(super) fn of_answer(reply: &Reply, model: &str, bytes: usize, has_calls: boo
     let mut found: Vec<String> =
         findings.iter().filter(|(is_found, _)| *is_found).map(|(_, word)| (*word).to_owned()).collect();
     let other = reply.model.as_deref().filter(|answered| !is_same_model(answered, model));
-    found.extend(other.map(|other| format!("{}{other}", diagnostics::OTHER_MODEL)));
+    found.extend(other.map(|other| {
+        let name: String = other.chars().take(MAX_NAME).collect();
+        format!("{}{name}", diagnostics::OTHER_MODEL)
+    }));
     found
 }
 
@@ -52,13 +58,20 @@ fn has_known_call(text: &str, functions: &[Function]) -> bool {
     calls.iter().any(|call| functions.iter().any(|function| function.name == call.name))
 }
 
-/// Returns true if a server's name of a model is that of the one that was asked for: the same without a path, a date or a
-/// version behind it.
+/// Returns true if a server's name of a model is that of the one that was asked for: the same, without a path, and without
+/// a date, a version or a tag behind it.
 fn is_same_model(answered: &str, asked: &str) -> bool {
     let short = |name: &str| name.rsplit(['/', '\\']).next().unwrap_or(name).to_lowercase();
     let (answered, asked) = (short(answered), short(asked));
+    let is_version = |rest: &str| {
+        let version = rest.strip_prefix(['-', '@', ':', '.', '_']);
+        let is_number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
+        let is_version = |text: &str| is_number(text) || text.strip_prefix('v').is_some_and(is_number);
+        rest.is_empty() || version.is_some_and(|text| is_version(text) || matches!(text, "latest" | "gguf"))
+    };
+    let extends = |long: &str, short: &str| long.strip_prefix(short).is_some_and(is_version);
     // An empty name says nothing.
-    answered.is_empty() || answered.starts_with(&asked) || asked.starts_with(&answered)
+    answered.is_empty() || extends(&answered, &asked) || extends(&asked, &answered)
 }
 
 #[cfg(test)]
@@ -100,6 +113,12 @@ mod tests {
             assert_eq!(found(text, |_| ()), ["calls_in_text"], "{text}");
         }
         assert_eq!(found("Yes.", |reply| reply.usage.as_mut().unwrap().input = 80), ["few_tokens"]);
-        assert_eq!(found("Yes.", |reply| reply.model = Some("other".to_owned())), ["model other"]);
+        for other in ["other", "small-7b-mini", "small-70b"] {
+            let found = found("Yes.", |reply| reply.model = Some(other.to_owned()));
+            assert_eq!(found, [format!("model {other}")]);
+        }
+        for same in ["small-7b@001", "SMALL-7B:latest", "models/small-7b", ""] {
+            assert_eq!(found("Yes.", |reply| reply.model = Some(same.to_owned())), Vec::<String>::new(), "{same}");
+        }
     }
 }

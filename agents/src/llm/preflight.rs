@@ -117,7 +117,7 @@ impl Endpoint {
             401 | 403 => Err(self.bad_key(message)),
             // Gemini reports an invalid key with status 400.
             400 if String::from_utf8_lossy(&answer.body).contains("API_KEY_INVALID") => Err(self.bad_key(message)),
-            200..300 if error_in(&answer).is_some() => {
+            200..300 if self.model.check_model && error_in(&answer).is_some() => {
                 Err(self.unavailable(&format!("it answers with an error: {}", error_in(&answer).unwrap_or_default())))
             }
             _ if !self.model.check_model => Ok(Preflight::Unchecked),
@@ -215,7 +215,10 @@ fn is_unknown_path(answer: &RawAnswer) -> bool {
 
 /// Returns true if a server says that it is loading its model.
 fn is_loading(answer: &RawAnswer) -> bool {
-    answer.status.as_u16() == 503 && String::from_utf8_lossy(&answer.body).to_lowercase().contains("loading")
+    let text = String::from_utf8_lossy(&answer.body).to_lowercase();
+    let is_said =
+        ["loading model", "loading the model", "is loading", "still loading", "currently loading", "being loaded"];
+    answer.status.as_u16() == 503 && !text.contains("error loading") && is_said.iter().any(|words| text.contains(words))
 }
 
 /// Returns the error in an answer that says it is none.
@@ -253,7 +256,7 @@ const CONTEXT_FIELDS: [&str; 9] = [
 ];
 
 fn context_tokens(entry: &Value) -> Option<u64> {
-    CONTEXT_FIELDS.iter().find_map(|field| entry.pointer(field)?.as_u64())
+    CONTEXT_FIELDS.iter().find_map(|field| entry.pointer(field)?.as_u64().filter(|tokens| *tokens > 0))
 }
 
 /// Compares names, ignoring the tag `latest`, which Ollama omits, and the prefix `models/`, which Gemini adds.

@@ -161,6 +161,7 @@ fn counts_are_read_from_where_servers_put_them() {
     assert_eq!(counts(json!({"cached_tokens": 30})), Some((50, Some(30), 9)));
     // Counted in addition to the prompt, and part of the total.
     assert_eq!(counts(json!({"cached_tokens": 60, "total_tokens": 119})), Some((110, Some(60), 9)));
+    assert_eq!(counts(json!({"cached_tokens": 40, "total_tokens": 99})), Some((90, Some(40), 9)));
     // A server that does not count.
     for zero in
         [json!({"prompt_tokens": 0, "completion_tokens": 9}), json!({"prompt_tokens": 50, "completion_tokens": 0})]

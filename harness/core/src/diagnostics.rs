@@ -1,4 +1,4 @@
-//! Words for what a server did to the answers of its model. An episode has one for each answer it applies to.
+//! Words for answers that a server, and not its model, made what they are. An episode has one for each such answer.
 
 /// The answer was cut by a limit on output.
 pub const CUT: &str = "cut";
@@ -12,7 +12,7 @@ pub const OTHER_CHOICE: &str = "other_choice";
 pub const FEW_TOKENS: &str = "few_tokens";
 /// Before the name of another model than was asked for, which answered.
 pub const OTHER_MODEL: &str = "model ";
-/// Before what was changed in a request, because the server refuses it otherwise.
+/// Before the change of a request without which the server refuses it.
 pub const REQUEST: &str = "request ";
 
 /// Returns a sentence without its end about `count` answers with this word.
@@ -20,7 +20,7 @@ pub fn sentence(word: &str, count: u64) -> String {
     let answers = if count == 1 { "1 answer".to_owned() } else { format!("{count} answers") };
     let (was, has) = if count == 1 { ("was", "has") } else { ("were", "have") };
     if let Some(model) = word.strip_prefix(OTHER_MODEL) {
-        return format!("{answers} came from another model, `{model}`");
+        return format!("{answers} came from another model, `{}`", model.replace('`', "'"));
     }
     if let Some(change) = word.strip_prefix(REQUEST) {
         return format!("for {answers}, {change}, as the server wants it");

@@ -182,7 +182,7 @@ pub struct ModelUsage {
     pub usd: Option<f64>,
     /// The response time of the model in milliseconds; null for a program.
     pub latency_ms: Option<u64>,
-    /// What its server did to its answers, as words of [`diagnostics`](crate::diagnostics), one for each answer.
+    /// Words of [`diagnostics`](crate::diagnostics) for its answers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub diagnostics: Vec<String>,
 }

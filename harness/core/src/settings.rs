@@ -39,7 +39,7 @@ const OF_ALL_EPISODES: [&str; 12] = [
 ];
 
 /// The sampling parameters of requests, as servers name them, at any depth of `extra_body`.
-const SAMPLING: [&str; 11] = [
+const SAMPLING: [&str; 20] = [
     "temperature",
     "topp",
     "topk",
@@ -51,6 +51,15 @@ const SAMPLING: [&str; 11] = [
     "frequencypenalty",
     "repetitionpenalty",
     "repeatpenalty",
+    "dosample",
+    "drymultiplier",
+    "mirostateta",
+    "mirostattau",
+    "tfsz",
+    "topnsigma",
+    "xtcprobability",
+    "xtcthreshold",
+    "dynatemprange",
 ];
 
 /// The objects of a model's settings whose keys are settings of their own.

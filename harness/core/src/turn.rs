@@ -163,7 +163,7 @@ pub trait Agent {
         Cow::Borrowed("")
     }
 
-    /// Returns what a server did to the answers of its model so far, as words of [`diagnostics`](crate::diagnostics).
+    /// Returns words of [`diagnostics`](crate::diagnostics) for the answers of a model so far.
     fn diagnostics(&self) -> &[String] {
         &[]
     }

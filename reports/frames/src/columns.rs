@@ -206,7 +206,7 @@ frame! {
         COST_USD cost_usd: Option<F64>;
         /// Milliseconds until the model answered.
         LATENCY_MS latency_ms: Option<U64>;
-        /// What the server did to answers of the model, a word for each answer: `cut`, `empty`, `calls_in_text`, `other_choice`,
+        /// Words for answers that the server made what they are, one for each: `cut`, `empty`, `calls_in_text`, `other_choice`,
         /// `few_tokens`, `model` and the name of another model that answered, `request` and what was changed in a request. Null if
         /// there is nothing to say, and in older runs.
         DIAGNOSTICS diagnostics: Option<Texts>;

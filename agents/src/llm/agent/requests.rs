@@ -225,7 +225,7 @@ pub(super) enum ModelReply {
     Answer {
         reply: Box<Reply>,
         latency_ms: u64,
-        /// What was changed in the request for the server.
+        /// The changes of the request for the server, which are not in recordings.
         changes: Vec<&'static str>,
     },
     /// There is no reply, for a reason other than the network or the server's availability.

@@ -338,12 +338,19 @@ impl ApiUsage {
         let (prompt, completion) = (self.prompt_tokens?, self.completion_tokens?);
         let InputDetails { cached_tokens, cache_write_tokens: cache_write } = self.prompt_tokens_details;
         let cache_read = cached_tokens.or(self.cached_tokens).or(self.prompt_cache_hit_tokens);
-        // Some gateways count what was cached in addition to the prompt.
-        let input = prompt.saturating_add(cache_read.filter(|cached| *cached > prompt).unwrap_or_default());
         let reasoning = self.completion_tokens_details.reasoning_tokens;
-        // xAI counts reasoning in addition to the completion, and Gemini's thoughts are in the total alone; all others
-        // count reasoning as part of the completion. The total shows which.
-        let output = self.total_tokens.map_or(0, |total| total.saturating_sub(input)).max(completion);
+        let excess = self.total_tokens.map_or(0, |total| total.saturating_sub(prompt.saturating_add(completion)));
+        let cached = cache_read.unwrap_or_default();
+        // Some gateways count what was cached in addition to the prompt. xAI counts reasoning in addition to the completion,
+        // and Gemini's thoughts are in the total alone; all others count them as part. The total shows which.
+        let is_cached = |excess| cached > 0 && [cached, cached.saturating_add(cache_write.unwrap_or_default())].contains(&excess);
+        let (input, output) = match excess {
+            excess if is_cached(excess) => (prompt.saturating_add(excess), completion),
+            excess if cached > prompt => {
+                (prompt.saturating_add(cached), completion.saturating_add(excess.saturating_sub(cached)))
+            }
+            excess => (prompt, completion.saturating_add(excess)),
+        };
         Some(Usage { input, cache_read, cache_write, output, reasoning })
     }
 }

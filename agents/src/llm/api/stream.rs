@@ -1,144 +1,162 @@
 //! Answers that come as a stream of events although none was asked for: some servers know no other. The events are put
-//! together to the answer that the API documents without a stream.
+//! together to the answer that the API documents without a stream. A stream without its last event is no answer.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::Api;
+use crate::llm::lenient_json;
 
-/// Returns the data of the events of a stream, or `None` if the text is not one.
-fn events(body: &[u8]) -> Option<Vec<Value>> {
-    let text = String::from_utf8_lossy(body);
-    let data: Vec<Value> = text
-        .lines()
-        .filter_map(|line| line.strip_prefix("data:"))
-        .filter_map(|data| serde_json::from_str(data.trim()).ok())
-        .collect();
-    (!data.is_empty()).then_some(data)
-}
+/// The most items of a list in a stream: more than any answer has.
+const MAX_ITEMS: usize = 1024;
 
-/// Puts a stream together, or returns `None` if `body` is not one of this API.
+/// The texts that come in pieces. Any other value replaces that of an earlier event.
+const PIECES: [&str; 9] =
+    ["content", "text", "thinking", "reasoning", "reasoning_content", "arguments", "refusal", "signature", "data"];
+
+/// The data of an event.
+type Event = Map<String, Value>;
+
+/// Puts a stream together, or returns `None` if `body` is not a complete one of this API.
 pub(in crate::llm) fn assemble(api: Api, body: &[u8]) -> Option<Value> {
-    let events = events(body)?;
-    if let Some(error) = events.iter().find(|event| event.get("error").is_some_and(|error| !error.is_null())) {
-        return Some(error.clone());
+    let text = String::from_utf8_lossy(body);
+    let data = text.lines().filter_map(|line| line.strip_prefix("data:")).map(str::trim);
+    let mut events: Vec<Event> = Vec::new();
+    let mut is_done = false;
+    for data in data.filter(|data| !data.is_empty()) {
+        match data {
+            "[DONE]" => is_done = true,
+            data => events.push(lenient_json::parse(data.as_bytes()).ok()?),
+        }
+    }
+    if let Some(error) = events.iter().find_map(|event| event.get("error").filter(|error| !error.is_null())) {
+        return Some(json!({ "error": error }));
     }
     match api {
-        Api::OpenaiChat => chat(events),
-        Api::OpenaiResponses => responses(events),
+        Api::OpenaiChat => chat(events, is_done),
+        // The last event has the whole answer.
+        Api::OpenaiResponses => events.into_iter().rev().find_map(|mut event| event.remove("response")),
         Api::Anthropic => anthropic(events),
         Api::Gemini => gemini(events),
     }
 }
 
-/// Adds a piece to a value: texts are joined, objects merged by key, lists by the `index` of their items, and other
-/// values replaced.
-fn extend(whole: &mut Value, piece: Value) {
-    match (whole, piece) {
-        (Value::String(whole), Value::String(piece)) => whole.push_str(&piece),
-        (Value::Object(whole), Value::Object(piece)) => {
-            for (key, value) in piece {
-                match whole.get_mut(&key) {
-                    // These stand in every piece, or in the first.
-                    Some(_) if matches!(key.as_str(), "index" | "id" | "type" | "role" | "name") => {}
-                    Some(known) if !known.is_null() => extend(known, value),
-                    _ => {
-                        whole.insert(key, value);
-                    }
-                }
+/// Adds a piece to an object: objects are merged by key, and lists by the `index` of their items. Returns `None` if a list
+/// has too many items.
+fn extend(whole: &mut Event, piece: Event) -> Option<()> {
+    for (key, value) in piece {
+        let value = match value {
+            Value::Array(items) if !matches!(whole.get(&key), Some(Value::Array(_))) => {
+                whole.insert(key.clone(), json!([]));
+                Value::Array(items)
+            }
+            value => value,
+        };
+        match (whole.get_mut(&key), value) {
+            (Some(Value::String(known)), Value::String(more)) if PIECES.contains(&key.as_str()) => {
+                known.push_str(&more)
+            }
+            (Some(Value::Object(known)), Value::Object(more)) => extend(known, more)?,
+            (Some(Value::Array(known)), Value::Array(more)) => {
+                more.into_iter().try_for_each(|item| add(known, item))?
+            }
+            (Some(_), Value::Null) => {}
+            (_, value) => {
+                whole.insert(key, value);
             }
         }
-        (Value::Array(whole), Value::Array(pieces)) => {
-            for piece in pieces {
-                let same = |item: &&mut Value| piece.get("index").is_some() && item.get("index") == piece.get("index");
-                match whole.iter_mut().find(same) {
-                    Some(item) => extend(item, piece),
-                    None => whole.push(piece),
-                }
-            }
-        }
-        (whole, piece) if !piece.is_null() => *whole = piece,
-        _ => {}
     }
+    Some(())
 }
 
-fn chat(events: Vec<Value>) -> Option<Value> {
-    let mut choices = json!([]);
-    let mut body = json!({});
+/// Adds an item to the one with the same index, or to the end of a list.
+fn add(items: &mut Vec<Value>, item: Value) -> Option<()> {
+    let same = |known: &&mut Value| item.get("index").is_some() && known.get("index") == item.get("index");
+    match (items.iter_mut().find(same).and_then(Value::as_object_mut), item) {
+        (Some(known), Value::Object(item)) => extend(known, item)?,
+        (_, item) => items.push(item),
+    }
+    (items.len() <= MAX_ITEMS).then_some(())
+}
+
+fn chat(events: Vec<Event>, mut is_done: bool) -> Option<Value> {
+    let mut body = Event::new();
     for mut event in events {
-        let object = event.as_object_mut()?;
-        for choice in object.remove("choices").as_ref().and_then(Value::as_array).into_iter().flatten() {
-            let mut choice = choice.clone();
+        let choices = event.get_mut("choices").and_then(Value::as_array_mut);
+        for choice in choices.into_iter().flatten().filter_map(Value::as_object_mut) {
+            is_done |= choice.get("finish_reason").is_some_and(Value::is_string);
             // A server may send the whole message at once.
-            if let Some(delta) = choice.as_object_mut().and_then(|choice| choice.remove("delta")) {
-                choice["message"] = delta;
+            if let Some(delta) = choice.remove("delta") {
+                choice.insert("message".to_owned(), delta);
             }
-            extend(&mut choices, json!([choice]));
         }
-        for (key, value) in object.iter().filter(|(_, value)| !value.is_null()) {
-            body[key] = value.clone();
-        }
+        extend(&mut body, event)?;
     }
-    body["choices"] = choices;
-    Some(body)
+    is_done.then_some(Value::Object(body))
 }
 
-/// The last event has the whole answer.
-fn responses(events: Vec<Value>) -> Option<Value> {
-    events.into_iter().rev().find_map(|mut event| event.get_mut("response").map(Value::take))
+/// Takes an object out of an event.
+fn take(event: &mut Event, key: &str) -> Option<Event> {
+    match event.remove(key) {
+        Some(Value::Object(object)) => Some(object),
+        _ => None,
+    }
 }
 
-fn anthropic(events: Vec<Value>) -> Option<Value> {
-    let mut message = json!({});
-    let mut inputs: Vec<String> = Vec::new();
+fn anthropic(events: Vec<Event>) -> Option<Value> {
+    let mut message = Event::new();
+    let mut blocks: Vec<(Event, String)> = Vec::new();
+    let mut is_done = false;
     for mut event in events {
-        let at = event["index"].as_u64().and_then(|at| usize::try_from(at).ok()).unwrap_or_default();
-        match event["type"].as_str()? {
-            "message_start" => message = event["message"].take(),
-            "content_block_start" => {
-                inputs.push(String::new());
-                message["content"].as_array_mut()?.push(event["content_block"].take());
+        let at = event.get("index").and_then(Value::as_u64).and_then(|at| usize::try_from(at).ok());
+        let kind = event.remove("type");
+        match kind.as_ref().and_then(Value::as_str)? {
+            "message_start" => message = take(&mut event, "message")?,
+            "content_block_start" if blocks.len() < MAX_ITEMS => {
+                blocks.push((take(&mut event, "content_block")?, String::new()));
             }
             "content_block_delta" => {
-                let block = message["content"].get_mut(at)?;
-                let delta = event["delta"].as_object_mut()?;
+                let (block, input) = blocks.get_mut(at?)?;
+                let mut delta = take(&mut event, "delta")?;
+                delta.remove("type");
                 match delta.remove("partial_json") {
-                    Some(json) => inputs.get_mut(at)?.push_str(json.as_str()?),
-                    None => {
-                        delta.remove("type");
-                        extend(block, event["delta"].take());
-                    }
+                    Some(json) => input.push_str(json.as_str()?),
+                    None => extend(block, delta)?,
                 }
             }
             "message_delta" => {
-                extend(&mut message, event["delta"].take());
-                if let Some(counts) = event["usage"].as_object() {
-                    counts.iter().for_each(|(key, count)| message["usage"][key] = count.clone());
-                }
+                let delta = take(&mut event, "delta").unwrap_or_default();
+                is_done |= delta.get("stop_reason").is_some_and(Value::is_string);
+                extend(&mut message, delta)?;
+                let usage = take(&mut event, "usage").unwrap_or_default();
+                extend(&mut message, Event::from_iter([("usage".to_owned(), usage.into())]))?;
             }
             _ => {}
         }
     }
-    for (block, input) in message["content"].as_array_mut()?.iter_mut().zip(inputs) {
+    let content = blocks.into_iter().map(|(mut block, input)| {
         if !input.is_empty() {
-            block["input"] = serde_json::from_str(&input).unwrap_or(Value::String(input));
+            block.insert("input".to_owned(), input.into());
         }
-    }
-    Some(message)
+        Value::Object(block)
+    });
+    message.insert("content".to_owned(), content.collect());
+    is_done.then_some(Value::Object(message))
 }
 
-fn gemini(events: Vec<Value>) -> Option<Value> {
-    let mut body = json!({});
-    let mut parts = Vec::new();
-    for mut event in events {
-        if let Some(new) = event.pointer_mut("/candidates/0/content/parts").and_then(Value::as_array_mut) {
-            parts.append(new);
-        }
-        event.as_object()?.iter().for_each(|(key, value)| body[key] = value.clone());
+fn gemini(events: Vec<Event>) -> Option<Value> {
+    let mut body = Value::Null;
+    let mut all = Vec::new();
+    for event in events {
+        let mut event = Value::Object(event);
+        let parts = event.pointer_mut("/candidates/0/content/parts").and_then(Value::as_array_mut);
+        all.append(parts.unwrap_or(&mut Vec::new()));
+        body = event;
     }
-    *body.pointer_mut("/candidates/0")? = {
-        let mut candidate = body.pointer("/candidates/0")?.clone();
-        candidate["content"]["parts"] = parts.into();
-        candidate
+    body.pointer("/candidates/0/finishReason")?;
+    let candidate = body.pointer_mut("/candidates/0")?.as_object_mut()?;
+    match candidate.entry("content").or_insert_with(|| json!({"role": "model"})) {
+        Value::Object(content) => content.insert("parts".to_owned(), all.into()),
+        _ => return None,
     };
     Some(body)
 }
@@ -198,7 +216,7 @@ mod tests {
             json!({"type": "response.completed", "response": whole}),
         ];
         assert_eq!(read(Api::OpenaiResponses, &responses), ("Wait.".to_owned(), call.clone(), 7));
-        let part = |part: Value| json!({"candidates": [{"content": {"role": "model", "parts": [part]}}], "usageMetadata": {"promptTokenCount": 7, "candidatesTokenCount": 1}});
+        let part = |part: Value| json!({"candidates": [{"finishReason": "STOP", "content": {"role": "model", "parts": [part]}}], "usageMetadata": {"promptTokenCount": 7, "candidatesTokenCount": 1}});
         let gemini = [
             part(json!({"text": "Wa"})),
             part(json!({"text": "it."})),
@@ -208,10 +226,42 @@ mod tests {
     }
 
     #[test]
+    fn a_stream_without_its_end_is_no_answer() {
+        let text = json!({"choices": [{"index": 0, "delta": {"content": "I will"}}]});
+        assert_eq!(assemble(Api::OpenaiChat, format!("data: {text}\n\n").as_bytes()), None);
+        let start = json!({"type": "message_start", "message": {"content": []}});
+        assert_eq!(assemble(Api::Anthropic, &stream(&[start])), None);
+        assert_eq!(assemble(Api::Gemini, &stream(&[json!({"candidates": [{"content": {"parts": []}}]})])), None);
+        // A reason that is repeated stays one.
+        let cut = json!({"choices": [{"index": 0, "delta": {"content": "I"}, "finish_reason": "length"}]});
+        let whole = assemble(Api::OpenaiChat, &stream(&[cut.clone(), cut])).unwrap();
+        assert_eq!(whole["choices"][0]["finish_reason"], "length");
+    }
+
+    #[test]
+    fn no_event_ends_the_program() {
+        let odd = [json!("x"), json!(1), json!([]), json!({}), Value::Null, json!([{"index": 0}, "x"])];
+        let keys = ["choices", "message", "content_block", "delta", "usage", "index", "candidates", "response", "type"];
+        for api in Api::all() {
+            for kind in ["message_start", "content_block_start", "content_block_delta", "message_delta"] {
+                for key in keys {
+                    for value in &odd {
+                        let mut event =
+                            json!({"type": kind, "index": 0, "message": {"content": []}, "delta": {"text": "x"}});
+                        event[key] = value.clone();
+                        let _ = assemble(api, &stream(&[event.clone(), event.clone(), event]));
+                    }
+                }
+            }
+        }
+        let many: Vec<Value> = (0..2_000).map(|index| json!({"choices": [{"index": index}]})).collect();
+        assert_eq!(assemble(Api::OpenaiChat, &stream(&many)), None);
+    }
+
+    #[test]
     fn an_error_in_a_stream_is_the_answer() {
         let error = json!({"error": {"message": "no"}});
         assert_eq!(assemble(Api::OpenaiChat, &stream(&[json!({"choices": []}), error.clone()])), Some(error));
-        assert_eq!(assemble(Api::OpenaiChat, b"data: [DONE]\n\n"), None);
         assert_eq!(assemble(Api::OpenaiChat, b"<html>"), None);
     }
 }

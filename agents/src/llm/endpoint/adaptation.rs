@@ -1,20 +1,22 @@
-//! Changes to requests that a server asks for when it refuses one. None changes what the model is asked; each is named in
-//! the run.
+//! Changes to requests that a server asks for when it refuses one. They say the same in another form, and are named in the
+//! run.
 
 use serde_json::{Map, Value, json};
 
 use super::wordings::is_not_taken;
 use crate::llm::api::PLACEHOLDER_SIGNATURE;
 
-/// The statuses of refusals that a change of the request may avoid. Templates of local servers fail with 500.
-const STATUSES: [u16; 3] = [400, 422, 500];
+/// The statuses of refusals that a change of the request may avoid.
+const STATUSES: [u16; 2] = [400, 422];
 
 /// A change of requests.
 pub(super) struct Adaptation {
-    /// What it does, as the run says it.
+    /// The change, as the run says it.
     pub(super) name: &'static str,
-    /// Returns true if a text in lower case asks for it.
+    /// Returns true if a refusal in lower case asks for it.
     asks: fn(&str) -> bool,
+    /// Words of templates of local servers, which fail with 500 on what they do not take.
+    failures: &'static [&'static str],
     /// Changes the body of a request. Does nothing if there is nothing to change.
     apply: fn(&mut Map<String, Value>),
 }
@@ -24,6 +26,7 @@ pub(super) const ADAPTATIONS: [Adaptation; 7] = [
     Adaptation {
         name: "reasoning of earlier answers is left out",
         asks: |text| text.contains("reasoning") && is_not_taken(text),
+        failures: &[],
         apply: |body| {
             for message in messages(body) {
                 message.retain(|key, _| !key.starts_with("reasoning"));
@@ -33,6 +36,7 @@ pub(super) const ADAPTATIONS: [Adaptation; 7] = [
     Adaptation {
         name: "the limit on output is sent as `max_completion_tokens`",
         asks: |text| text.contains("max_completion_tokens") && is_not_taken(text),
+        failures: &[],
         apply: |body| {
             if !body.contains_key("max_completion_tokens")
                 && let Some(limit) = body.remove("max_tokens")
@@ -43,9 +47,8 @@ pub(super) const ADAPTATIONS: [Adaptation; 7] = [
     },
     Adaptation {
         name: "calls without a text have an empty one",
-        asks: |text| {
-            text.contains("content") || ["nonetype", "null", "nil"].iter().any(|nothing| text.contains(nothing))
-        },
+        asks: |text| text.contains("content") || text.contains("nil"),
+        failures: &["nonetype", "none type", "undefined value"],
         apply: |body| {
             for message in messages(body).filter(|message| message.get("content").is_some_and(Value::is_null)) {
                 message.insert("content".to_owned(), "".into());
@@ -58,11 +61,13 @@ pub(super) const ADAPTATIONS: [Adaptation; 7] = [
             text.contains("system") && (text.contains("role") || is_not_taken(text))
                 || text.contains("roles must alternate")
         },
+        failures: &["system role", "roles must alternate", "system message"],
         apply: system_into_task,
     },
     Adaptation {
         name: "calls that the model did not make have a placeholder for a signature",
         asks: |text| text.contains("thought_signature") || text.contains("thought signature"),
+        failures: &[],
         apply: |body| {
             let first_calls =
                 messages(body).filter_map(|message| message.get_mut("tool_calls")?.get_mut(0)?.as_object_mut());
@@ -80,6 +85,7 @@ pub(super) const ADAPTATIONS: [Adaptation; 7] = [
                     .iter()
                     .any(|form| text.contains(form))
         },
+        failures: &["alphanumeric", "length 9"],
         apply: |body| {
             for message in messages(body) {
                 let calls = message.get_mut("tool_calls").and_then(Value::as_array_mut).into_iter().flatten();
@@ -101,10 +107,20 @@ pub(super) const ADAPTATIONS: [Adaptation; 7] = [
             ];
             text.contains("'stream'") || text.contains("\"stream\"") || only.iter().any(|words| text.contains(words))
         },
+        failures: &[],
         // Not in Gemini's API, where the path says so.
         apply: |body| {
             if body.contains_key("messages") || body.contains_key("input") {
                 body.insert("stream".to_owned(), true.into());
+            }
+            // Without it, servers of chat completions do not count the tokens. Anthropic's API, which has `max_tokens` in every
+            // request and the system text beside the messages, does not know it.
+            let is_chat = body
+                .get("messages")
+                .and_then(|messages| messages.get(0))
+                .is_some_and(|first| first["content"].is_string());
+            if is_chat {
+                body.entry("stream_options").or_insert_with(|| json!({"include_usage": true}));
             }
         },
     },
@@ -124,7 +140,13 @@ pub(super) fn apply(body: &mut Value, active: u32) -> u32 {
 
 /// Returns the bit of a change that a refusal asks for and that changes this request.
 pub(super) fn asked_for(status: u16, text: &str, body: &Value) -> Option<u32> {
-    let bits = (0..ADAPTATIONS.len()).filter(|bit| STATUSES.contains(&status) && (ADAPTATIONS[*bit].asks)(text));
+    // A page of HTML is of a proxy, and says nothing about the request.
+    let is_page = text.trim_start().starts_with('<');
+    let is_asked = |adaptation: &Adaptation| match status {
+        500 => adaptation.failures.iter().any(|words| text.contains(words)),
+        _ => STATUSES.contains(&status) && (adaptation.asks)(text),
+    };
+    let bits = (0..ADAPTATIONS.len()).filter(|bit| !is_page && is_asked(&ADAPTATIONS[*bit]));
     bits.map(|bit| 1 << bit).find(|bit| apply(&mut body.clone(), *bit) != 0)
 }
 
@@ -164,10 +186,11 @@ fn shorten_id(id: &mut Value) {
 mod tests {
     use super::*;
 
-    fn after(status: u16, text: &str, body: &Value) -> Option<(Value, Vec<&'static str>)> {
-        let bit = asked_for(status, text, body)?;
-        let mut body = body.clone();
-        Some((body.clone(), names(apply(&mut body, bit)))).map(|(_, names)| (body, names))
+    /// Returns the request after a refusal, or `None` if nothing changes.
+    fn after(status: u16, text: &str, body: &Value) -> Option<Value> {
+        let mut changed = body.clone();
+        apply(&mut changed, asked_for(status, text, body)?);
+        Some(changed)
     }
 
     #[test]
@@ -178,10 +201,13 @@ mod tests {
             {"role": "assistant", "content": null, "reasoning_content": "Hm.", "tool_calls": [{"id": "call_1"}, {"id": "b"}]},
             {"role": "tool", "tool_call_id": "call_1", "content": "done"},
         ]});
-        let changed = |text| after(400, text, &body).map(|(body, _)| body).unwrap_or_default();
+        let changed = |text| after(400, text, &body).unwrap_or_default();
         assert_eq!(changed("extra inputs: reasoning_content")["messages"][2].get("reasoning_content"), None);
         assert_eq!(changed("unknown key max_tokens, use max_completion_tokens")["max_completion_tokens"], 9);
-        assert_eq!(changed("'nonetype' is not iterable")["messages"][2]["content"], "");
+        let mut filled = body.clone();
+        filled["messages"][2]["content"] = "".into();
+        assert_eq!(changed("messages[2]: content must be a text"), filled);
+        assert_eq!(after(500, "'nonetype' is not iterable", &body), Some(filled));
         let merged = changed("only user and assistant roles are supported, not system");
         assert_eq!(merged["messages"][0], json!({"role": "user", "content": "Be brief.\n\nDo it."}));
         let signed = changed("function call is missing a thought_signature");
@@ -191,7 +217,15 @@ mod tests {
         assert_eq!(ids["messages"][2]["tool_calls"][0]["id"], ids["messages"][3]["tool_call_id"]);
         assert_eq!(ids["messages"][3]["tool_call_id"].as_str().map(str::len), Some(9));
         assert_eq!(changed("this model only supports stream mode")["stream"], true);
-        for (status, text) in [(400, "no such model"), (401, "'nonetype' is not iterable"), (429, "stream")] {
+        for (status, text) in [
+            (400, "no such model"),
+            (401, "content must be a text"),
+            (429, "stream mode"),
+            (500, "model requires more system memory than is available"),
+            (500, "the system encountered an unexpected error"),
+            (500, "reasoning parser: unexpected token"),
+            (400, "<html><meta content=\"x\">"),
+        ] {
             assert_eq!(after(status, text, &body), None, "{text}");
         }
     }

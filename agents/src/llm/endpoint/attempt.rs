@@ -108,11 +108,12 @@ fn network_error(error: reqwest::Error) -> AttemptError {
     if is_sent { AttemptError::Lost(reason) } else { AttemptError::Network(reason) }
 }
 
-/// A connection that ends within this time of a request, without a byte of an answer, had ended before the server saw it.
+/// A connection that ends within this time of a request, without a byte of an answer, is taken for one that the server had
+/// closed before.
 const UNSEEN: Duration = Duration::from_secs(1);
 
-/// Returns true if the server closed an idle connection while a request was being sent on it. The request was not
-/// answered, and costs nothing.
+/// Returns true if the server seems to have closed an idle connection while a request was being sent on it. Such a request
+/// was not answered, and costs nothing.
 fn is_unseen(error: &reqwest::Error, elapsed: Duration) -> bool {
     const CLOSED: [ErrorKind; 4] =
         [ErrorKind::ConnectionReset, ErrorKind::ConnectionAborted, ErrorKind::BrokenPipe, ErrorKind::NotConnected];

@@ -22,8 +22,8 @@ fn bound(failed: u32) -> Duration {
 
 /// Returns the delay that the server requests, in the first of these that it sent: the header `retry-after-ms`, or
 /// `retry-after` in seconds or as a date; Google's `RetryInfo`; a sentence such as "try again in 20s"; the headers that
-/// say when a limit that is used up starts anew.
-pub(super) fn requested_wait(headers: &HeaderMap, body: &[u8], now: SystemTime) -> Option<Duration> {
+/// say when a limit that is used up starts anew. With `is_limited`, a limit is used up although none says so.
+pub(super) fn requested_wait(headers: &HeaderMap, body: &[u8], is_limited: bool, now: SystemTime) -> Option<Duration> {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     let number = |name: &str, unit: f64| header(name)?.parse().ok().map(|n: f64| n * unit).and_then(positive);
     // The server's clock may differ from this machine's.
@@ -37,7 +37,7 @@ pub(super) fn requested_wait(headers: &HeaderMap, body: &[u8], now: SystemTime) 
         .or_else(|| number("retry-after", 1.0))
         .or_else(date)
         .or_else(|| wait_in_text(&body))
-        .or_else(|| reset(headers, now))
+        .or_else(|| reset(headers, is_limited, now))
 }
 
 /// Words before a duration in an error's body, in lower case.
@@ -67,13 +67,14 @@ fn parse_duration(mut text: &str) -> Option<Duration> {
         let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
         let Ok(number) = text[..digits].parse::<f64>() else { break };
         let rest = text[digits..].trim_start();
-        let letters = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
+        let letters = rest.find(|c: char| !c.is_alphabetic()).unwrap_or(rest.len());
         let unit = match &rest[..letters] {
+            "" | "s" | "sec" | "secs" | "second" | "seconds" => 1.0,
             "ms" | "milliseconds" => 0.001,
             "m" | "min" | "minute" | "minutes" => 60.0,
             "h" | "hour" | "hours" => 3600.0,
             "d" | "day" | "days" => 86_400.0,
-            _ => 1.0,
+            _ => break,
         };
         seconds = Some(seconds.unwrap_or_default() + number * unit);
         text = &rest[letters..];
@@ -95,15 +96,15 @@ const RESETS: [(&str, &str); 8] = [
 ];
 
 /// Returns the time until the last of the limits that are used up starts anew; if none says that it is, until the first
-/// does.
-fn reset(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+/// does, unless the request failed for another reason.
+fn reset(headers: &HeaderMap, is_limited: bool, now: SystemTime) -> Option<Duration> {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     let waits: Vec<(Duration, bool)> = RESETS
         .iter()
         .filter_map(|(reset, remaining)| Some((until(header(reset)?, now)?, header(remaining) == Some("0"))))
         .collect();
     let used_up = waits.iter().filter(|(_, used_up)| *used_up).map(|(wait, _)| *wait).max();
-    used_up.or_else(|| waits.iter().map(|(wait, _)| *wait).min())
+    used_up.or_else(|| waits.iter().map(|(wait, _)| *wait).min().filter(|_| is_limited))
 }
 
 /// The number from which on a time is one since 1970, in seconds or in milliseconds.
@@ -159,7 +160,7 @@ mod tests {
             .iter()
             .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
             .collect();
-        requested_wait(&headers, body.as_bytes(), SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777))
+        requested_wait(&headers, body.as_bytes(), true, SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777))
     }
 
     fn seconds(n: f64) -> Option<Duration> {
@@ -190,6 +191,18 @@ mod tests {
     }
 
     #[test]
+    fn a_limit_that_is_not_used_up_asks_for_nothing_unless_one_is() {
+        let headers = |remaining: &'static str| {
+            HeaderMap::from_iter([
+                (HeaderName::from_static("ratelimit-reset"), HeaderValue::from_static("3000")),
+                (HeaderName::from_static("ratelimit-remaining"), HeaderValue::from_static(remaining)),
+            ])
+        };
+        let wait = |remaining, is_limited| requested_wait(&headers(remaining), b"", is_limited, SystemTime::now());
+        assert_eq!([wait("998", false), wait("998", true), wait("0", false)], [None, seconds(3000.0), seconds(3000.0)]);
+    }
+
+    #[test]
     fn a_wait_may_be_in_the_body() {
         for (body, expected) in [
             (r#"{"error": {"details": [{"@type": "x.RetryInfo", "retryDelay": "4.250s"}]}}"#, 4.25),
@@ -201,7 +214,7 @@ mod tests {
             assert_eq!(requested(&[], body), seconds(expected), "{body}");
         }
         assert_eq!(requested(&[("retry-after", "9")], "try again in 1s"), seconds(9.0));
-        for body in ["Please try again later", "try again in a while", "retry in 0s", "{}"] {
+        for body in ["retry in 862µs", "Please try again later", "try again in a while", "retry in 0s", "{}"] {
             assert_eq!(requested(&[], body), None, "{body}");
         }
     }

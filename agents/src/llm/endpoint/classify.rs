@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use healbench_text::Secrets;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION};
 use reqwest::{StatusCode, Url};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::attempt::{Attempt, AttemptError, RawAnswer};
 use super::{EndpointError, LONGEST_WAIT, backoff, wordings};
@@ -86,11 +86,14 @@ fn classify_success(answer: &RawAnswer, api: Api, secrets: &Secrets) -> AttemptO
         Some(error) => {
             let status = ["code", "status"].iter().find_map(|key| error.get(key)?.as_u64());
             let status = status.and_then(|status| StatusCode::from_u16(u16::try_from(status).ok()?).ok());
-            let text = body.to_string().to_lowercase();
+            // Without the text of the answer, which may say anything.
+            let error = json!({ "error": error });
+            let text = error.to_string().to_lowercase();
+            let alone = RawAnswer { body: error.to_string().into_bytes(), ..answer.clone() };
             match status.filter(|status| status.is_client_error() || status.is_server_error()) {
-                Some(status) => classify_failure(&RawAnswer { status, ..answer.clone() }, secrets),
+                Some(status) => classify_failure(&RawAnswer { status, ..alone }, secrets),
                 None if wordings::is_too_long(200, &text) => {
-                    AttemptOutcome::Fatal(EndpointError::TooLong(message(answer, secrets)))
+                    AttemptOutcome::Fatal(EndpointError::TooLong(message(&alone, secrets)))
                 }
                 None => AttemptOutcome::Answer(body),
             }
@@ -154,28 +157,30 @@ fn classify_failure(answer: &RawAnswer, secrets: &Secrets) -> AttemptOutcome {
     let status = answer.status.as_u16();
     let text = String::from_utf8_lossy(&answer.body).to_lowercase();
     let message = message(answer, secrets);
-    if wordings::is_too_long(status, &text) {
+    let unparsed = wordings::is_unparsed(status, &text);
+    if !unparsed && wordings::is_too_long(status, &text) {
         return AttemptOutcome::Fatal(EndpointError::TooLong(message));
     }
     if wordings::is_filtered(status, &text) {
         return AttemptOutcome::Fatal(EndpointError::Refused(message));
     }
-    let unparsed = wordings::is_unparsed(status, &text);
     let says_retry = answer.headers.get("x-should-retry").and_then(|value| value.to_str().ok());
     let is_transient = matches!(status, 408 | 409 | 425 | 429) || answer.status.is_server_error();
+    let wait = backoff::requested_wait(&answer.headers, &answer.body, status == 429, SystemTime::now());
+    let is_final = || wordings::is_final(status, &text, wait.is_some_and(|wait| wait <= LONGEST_WAIT));
     match says_retry {
+        _ if unparsed => {}
+        Some("true") => {}
         // The server knows that its failure will not pass.
         Some("false") if answer.status.is_server_error() => {
             return AttemptOutcome::Fatal(EndpointError::Infra(message));
         }
-        Some("false") => return AttemptOutcome::Fatal(EndpointError::Config(message)),
-        Some("true") => {}
-        _ if wordings::is_final(status, &text) => return AttemptOutcome::Fatal(EndpointError::Config(message)),
-        _ if is_transient || unparsed => {}
+        Some("false") if is_transient => return AttemptOutcome::Fatal(EndpointError::Config(message)),
+        _ if is_final() => return AttemptOutcome::Fatal(EndpointError::Config(message)),
+        _ if is_transient => {}
         _ if matches!(status, 400 | 413 | 422) => return AttemptOutcome::Fatal(EndpointError::Invalid(message)),
         _ => return AttemptOutcome::Fatal(EndpointError::Config(message)),
     }
-    let wait = backoff::requested_wait(&answer.headers, &answer.body, SystemTime::now());
     AttemptOutcome::Retry(Retryable { message, wait, overloaded: matches!(status, 429 | 503 | 529), unparsed })
 }
 
@@ -211,8 +216,6 @@ fn error_message(body: &Value) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn answer(status: u16, body: &Value) -> Attempt {

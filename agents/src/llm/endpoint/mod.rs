@@ -68,7 +68,7 @@ pub struct EndpointResponse {
     pub latency_ms: u64,
     /// The number of attempts, including the successful one.
     pub attempts: u32,
-    /// What was changed in the request because the server refused it otherwise, in words.
+    /// The changes of the request without which the server refused it, in words.
     pub changes: Vec<&'static str>,
 }
 
@@ -202,7 +202,6 @@ impl Endpoint {
                 && let Some(change) = adaptation::asked_for(*status, text, &body)
             {
                 permit.release(LoadSignal::Answered);
-                self.adaptations.fetch_or(change, Ordering::Relaxed);
                 changes |= adaptation::apply(&mut body, change);
                 request = self.post(path, &body)?;
                 attempts -= 1;
@@ -211,6 +210,7 @@ impl Endpoint {
             let retryable = match outcome {
                 AttemptOutcome::Answer(body) => {
                     permit.release(LoadSignal::Answered);
+                    self.adaptations.fetch_or(changes, Ordering::Relaxed);
                     let latency_ms = u64::try_from(latency.as_millis()).unwrap_or(u64::MAX);
                     return Ok(EndpointResponse { body, latency_ms, attempts, changes: adaptation::names(changes) });
                 }

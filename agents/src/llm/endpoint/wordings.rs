@@ -1,4 +1,4 @@
-//! What refusals mean, by the words of many servers. Sources are the servers' own code and documents, and public reports
+//! The meaning of refusals, by the words of many servers. Sources are the servers' own code and documents, and public reports
 //! of what they sent.
 
 use serde_json::Value;
@@ -139,7 +139,7 @@ pub(super) fn is_filtered(status: u16, text: &str) -> bool {
     status == 400 && says(text, FILTERED)
 }
 
-/// Wordings of limits that do not pass within a run: balances, and quotas of a day.
+/// Wordings of empty balances.
 const EXHAUSTED: &[Wording] = &[
     // OpenAI; Kimi.
     &["insufficient_quota"],
@@ -159,6 +159,10 @@ const EXHAUSTED: &[Wording] = &[
     &["payment required"],
     &["余额不足"],
     &["欠费"],
+];
+
+/// Wordings of limits on a day or a month.
+const LONG: &[Wording] = &[
     // Gemini; Groq; OpenRouter; Cloudflare.
     &["perday"],
     &["per day"],
@@ -183,10 +187,11 @@ const SET_UP: &[Wording] = &[
     &["--enable-auto-tool-choice"],
 ];
 
-/// Returns true if no retry can succeed, although the status is one of a passing failure.
-pub(super) fn is_final(status: u16, text: &str) -> bool {
+/// Returns true if no retry can succeed, although the status is one of a passing failure. A limit on a day passes if the
+/// server asks for a wait (`has_wait`), since some count the last 24 hours.
+pub(super) fn is_final(status: u16, text: &str, has_wait: bool) -> bool {
     match status {
-        429 => says(text, EXHAUSTED),
+        429 => says(text, EXHAUSTED) || !has_wait && says(text, LONG),
         501 | 505 => true,
         500..600 => says(text, SET_UP),
         _ => false,
@@ -285,15 +290,32 @@ mod tests {
     }
 
     #[test]
+    fn what_the_model_wrote_and_filters_are_recognized() {
+        for (status, text) in [
+            (500, "failed to parse input at pos 3: <x"),
+            (500, "failed to parse tool call arguments as json"),
+            (500, "error parsing tool call: raw='{'"),
+            (400, "tool_use_failed"),
+        ] {
+            assert!(is_unparsed(status, text) && !is_unparsed(503, text), "{text}");
+        }
+        for text in ["content_filter", "content_policy_violation", "code: invalid_prompt"] {
+            assert!(is_filtered(400, text) && !is_filtered(500, text), "{text}");
+        }
+    }
+
+    #[test]
     fn limits_that_do_not_pass_are_told_from_rates() {
         for text in ["insufficient_quota", "tokens per day (tpd): limit 8", "your balance is 0. please recharge."] {
-            assert!(is_final(429, text), "{text}");
+            assert!(is_final(429, text, false), "{text}");
         }
         for text in ["generaterequestsperminuteperproject", "please check your plan and billing details", "slow down"] {
-            assert!(!is_final(429, text), "{text}");
+            assert!(!is_final(429, text, false), "{text}");
         }
-        assert!(is_final(500, "tools param requires --jinja flag") && is_final(501, ""));
-        assert!(!is_final(500, "out of memory") && !is_final(503, "overloaded"));
+        assert!(!is_final(429, "requests per day (rpd). please try again in 8.64s.", true));
+        assert!(is_final(429, "insufficient_quota", true));
+        assert!(is_final(500, "tools param requires --jinja flag", false) && is_final(501, "", true));
+        assert!(!is_final(500, "out of memory", false) && !is_final(503, "overloaded", false));
     }
 
     #[test]

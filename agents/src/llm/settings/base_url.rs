@@ -39,7 +39,7 @@ pub(super) fn normalize(text: &str) -> Result<String, (&'static str, &'static st
 
 /// The ends of paths that healbench adds by itself.
 const ENDPOINTS: [&str; 6] =
-    ["/chat/completions", "/completions", "/responses", "/messages", "/models", ":generateContent"];
+    ["/chat/completions", "/completions", "/responses", "/v1/messages", "/v1/models", ":generateContent"];
 
 /// Returns true if a URL has nothing behind its path but the version of Azure's API.
 pub(in crate::llm) fn is_shown(url: &Url) -> bool {

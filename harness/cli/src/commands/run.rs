@@ -311,14 +311,12 @@ fn print_losses(lost: &BTreeMap<String, u64>, all: u64, terminal: &Terminal) -> 
         return 0;
     }
     terminal.warn(&format!("{} {} lost:", part_of(total, all, "episode"), agree(total, "was", "were")));
-    let mut reasons: Vec<(&str, u64)> = Vec::new();
+    // Reasons that differ in a number, such as a time to wait, are one.
+    let mut alike: BTreeMap<String, (&str, u64)> = BTreeMap::new();
     for (reason, count) in lost {
-        // Reasons that differ in a number, such as a time to wait, are one.
-        match reasons.iter_mut().find(|(known, _)| without_numbers(known).eq(without_numbers(reason))) {
-            Some((_, known)) => *known += count,
-            None => reasons.push((reason, *count)),
-        }
+        alike.entry(without_numbers(reason)).or_insert((reason, 0)).1 += count;
     }
+    let mut reasons: Vec<(&str, u64)> = alike.into_values().collect();
     reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     for (reason, count) in reasons.iter().take(MAX_LISTED_REASONS) {
         terminal.warn(&format!("  {}: {}", times(*count), plain_text(reason)));
@@ -329,18 +327,16 @@ fn print_losses(lost: &BTreeMap<String, u64>, all: u64, terminal: &Terminal) -> 
     total
 }
 
-/// Returns the characters of a text that are no part of a number.
-fn without_numbers(text: &str) -> impl Iterator<Item = char> + '_ {
-    let is_digit = |c: Option<&char>| c.is_some_and(char::is_ascii_digit);
-    let mut before = None;
-    let mut rest = text.chars().peekable();
-    std::iter::from_fn(move || {
-        rest.by_ref().find(|c| {
-            let is_part = c.is_ascii_digit() || matches!(c, '.' | ',') && is_digit(before.as_ref());
-            before = Some(*c);
+/// Returns a text without its numbers.
+fn without_numbers(text: &str) -> String {
+    let mut before = ' ';
+    text.chars()
+        .filter(|c| {
+            let is_part = c.is_ascii_digit() || matches!(c, '.' | ',') && before.is_ascii_digit();
+            before = *c;
             !is_part
         })
-    })
+        .collect()
 }
 
 fn resume_command(run: &RunDir, args: &RunArgs) -> String {

@@ -90,7 +90,6 @@ fn resuming_takes_no_axes_but_those_of_the_environment_are_no_mistake() {
         &["--trials", "3"],
         &["--seed", "2"],
         &["--prices", "prices.toml"],
-        &["--config", "healbench.toml"],
         &["--shard", "1/2"],
         &["--out", "other"],
         &["--record", "tape"],

@@ -87,7 +87,11 @@ impl Shared {
                 None
             }
         };
-        if let Some(cursor) = next.filter(|_| question.is_own) {
+        let is_endless = state.counts.asked >= MAX_QUESTIONS;
+        if is_endless && question.is_own && next.is_some() {
+            state.tools.settle();
+        }
+        if let Some(cursor) = next.filter(|_| question.is_own && !is_endless) {
             let line = ask(&mut state, Some(&cursor));
             let shared = Arc::clone(self);
             // Not here: a server that does not read before its output is read would wait for ever.
@@ -98,6 +102,9 @@ impl Shared {
         if question.is_own { Passing::Nothing } else { Passing::AsItIs }
     }
 }
+
+/// The most questions of the proxy's own in a session: a server may name a next page for ever.
+const MAX_QUESTIONS: u64 = 10_000;
 
 /// Returns a request of the proxy's own for a page of the tools.
 fn ask(state: &mut State, cursor: Option<&str>) -> Vec<u8> {
