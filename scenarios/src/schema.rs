@@ -21,7 +21,7 @@ pub(crate) fn schema() -> &'static Value {
     &SCHEMA
 }
 
-/// Returns the JSON Schema (draft 2020-12) of the scenario file, for editors: with the [`rules`] that the loader checks itself. The
+/// Returns the JSON Schema (draft 2020-12) of the scenario file, for editors: with the rules that the loader checks itself. The
 /// text is pretty-printed with a final line break and always the same. It is committed as `scenario.schema.json`.
 pub fn schema_json() -> String {
     let mut schema = SCHEMA.clone();

@@ -161,7 +161,7 @@ fn what_a_server_does_to_an_episode_is_infrastructure() {
     assert!(exits.contains("ended (exit status: 3) before it answered `initialize`"), "{exits}");
     assert!(exits.contains("its last words: no configuration found"), "{exits}");
     let other = reason("ok", "");
-    assert!(other.contains("its tool `write` is not the one of `tools_file`"), "{other}");
+    assert!(other.contains("the server lists no tool `write`, which is in `tools_file`"), "{other}");
 }
 
 #[test]
