@@ -26,7 +26,7 @@ pub fn sentence(word: &str, count: u64) -> String {
         return format!("for {answers}, {change}, as the server wants it");
     }
     match word {
-        CUT => format!("{answers} {was} cut by a limit on output, that of `max_output_tokens` or the server's own"),
+        CUT => format!("{answers} {was} cut by a limit on output"),
         EMPTY => format!("{answers} {was} empty"),
         CALLS_IN_TEXT => format!(
             "{answers} {has} calls in the text, which the server did not read: turn its tool call parser on, or set `tools = \"prompt\"`"

@@ -1,5 +1,7 @@
 mod screen;
 
+use std::collections::BTreeMap;
+
 use healbench_core::{AgentKind, Opening, diagnostics};
 use unicode_width::UnicodeWidthStr as _;
 
@@ -416,10 +418,14 @@ pub(super) fn agent_notes(report: &Report) -> Vec<String> {
     if report.agents.iter().any(|agent| agent.opening == Some(Opening::Seeded)) {
         notes.push("seeded: the conversation begins with the scheduled mistake as the model's first call.".to_owned());
     }
-    for agent in report.agents.iter().filter(|agent| !agent.diagnostics.is_empty()) {
-        let said: Vec<String> =
-            agent.diagnostics.iter().map(|found| diagnostics::sentence(&found.word, found.answers)).collect();
-        notes.push(format!("{}: {}.", plain_text(&agent.title), plain_text(&said.join("; "))));
+    // One line for all agents: those of each are in JSON and in the rows.
+    let mut answers: BTreeMap<&str, u64> = BTreeMap::new();
+    for found in report.agents.iter().flat_map(|agent| &agent.diagnostics) {
+        *answers.entry(&found.word).or_default() += found.answers;
+    }
+    let said: Vec<String> = answers.into_iter().map(|(word, answers)| diagnostics::sentence(word, answers)).collect();
+    if !said.is_empty() {
+        notes.push(format!("Servers: {}.", plain_text(&said.join("; "))));
     }
     if let Some(first) = report.waits_on_retry.first() {
         let others = match report.waits_on_retry.len() - 1 {

@@ -343,7 +343,8 @@ impl ApiUsage {
         let cached = cache_read.unwrap_or_default();
         // Some gateways count what was cached in addition to the prompt. xAI counts reasoning in addition to the completion,
         // and Gemini's thoughts are in the total alone; all others count them as part. The total shows which.
-        let is_cached = |excess| cached > 0 && [cached, cached.saturating_add(cache_write.unwrap_or_default())].contains(&excess);
+        let is_cached =
+            |excess| cached > 0 && [cached, cached.saturating_add(cache_write.unwrap_or_default())].contains(&excess);
         let (input, output) = match excess {
             excess if is_cached(excess) => (prompt.saturating_add(excess), completion),
             excess if cached > prompt => {

@@ -409,3 +409,21 @@ fn waiting_that_cannot_be_measured_is_said() {
     assert_eq!(note(&[1]), Some(said(&ids[1])));
     assert_eq!(note(&[0, 2]), Some(said(&format!("{} and 1 more", ids[0]))));
 }
+
+#[test]
+fn the_words_for_answers_are_summed_under_the_table() {
+    let plan = plan(2);
+    let note = |words: &[&str]| {
+        let mut records = records(&plan);
+        let models = records.episodes.iter_mut().filter_map(|row| row.model.as_mut());
+        for (model, word) in models.zip(words) {
+            model.diagnostics.push((*word).to_owned());
+        }
+        let (_folder, run) = run_with(&plan, &records);
+        let text = shown(&summarize(&Rows(&run), &manifest(&plan), Scope::Full).unwrap(), 400, Detail::Summary);
+        text.lines().find(|line| line.contains("Servers: ")).map(|line| line.trim().to_owned())
+    };
+    assert_eq!(note(&[]), None);
+    let said = "Servers: 2 answers were cut by a limit on output; 1 answer came from another model, `o'x`.";
+    assert_eq!(note(&["cut", "model o`x", "cut"]).as_deref(), Some(said));
+}
