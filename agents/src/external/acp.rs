@@ -20,7 +20,7 @@ const PROMPT: u64 = 3;
 const LASTING: [i64; 3] = [-32000, -32601, -32602];
 /// The code of JSON-RPC for everything else that went wrong.
 const INTERNAL_ERROR: i64 = -32603;
-/// What refusals say that want a login or a key, with whatever code.
+/// Words of refusals that want a login or a key, with any code.
 const LOGIN: [&str; 8] = ["authent", "unauthor", "login", "log in", "logged in", "sign in", "api key", "credential"];
 
 /// The requests of a program that are answered. Answers wait in memory while the program does not read them.

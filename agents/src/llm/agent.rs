@@ -376,7 +376,7 @@ impl LlmAgent<'_> {
 }
 
 /// Returns an id of nine letters and digits, which every server takes.
-fn short_id(of: &[u8]) -> String {
+pub(super) fn short_id(of: &[u8]) -> String {
     let mut id = fingerprint(of);
     id.truncate(9);
     id

@@ -164,7 +164,7 @@ impl Endpoint {
         let Some(entries) = entries(&body) else { return Ok(Preflight::Unchecked) };
         let known: Vec<&str> = entries.into_iter().flat_map(names).collect();
         let wanted = self.model.model.as_str();
-        if known.iter().any(|name| is_same_model(name, wanted)) {
+        if known.iter().any(|name| is_name_of(name, wanted)) {
             return Ok(Preflight::Found);
         }
         Err(self.no_model(nearest(known, wanted)))
@@ -175,9 +175,7 @@ impl Endpoint {
         let wanted = self.model.model.as_str();
         let entry = match self.has_model_resource() {
             true => Some(body),
-            false => {
-                entries(body).into_iter().flatten().find(|item| names(item).any(|name| is_same_model(name, wanted)))
-            }
+            false => entries(body).into_iter().flatten().find(|item| names(item).any(|name| is_name_of(name, wanted))),
         };
         if let Some(tokens) = entry.and_then(context_tokens) {
             // The first answer counts.
@@ -260,7 +258,7 @@ fn context_tokens(entry: &Value) -> Option<u64> {
 }
 
 /// Compares names, ignoring the tag `latest`, which Ollama omits, and the prefix `models/`, which Gemini adds.
-fn is_same_model(listed: &str, wanted: &str) -> bool {
+fn is_name_of(listed: &str, wanted: &str) -> bool {
     let listed = listed.strip_prefix("models/").unwrap_or(listed);
     let wanted = wanted.strip_prefix("models/").unwrap_or(wanted);
     listed == wanted || listed.strip_suffix(":latest") == Some(wanted)

@@ -65,7 +65,7 @@ const STDERR_BYTES: usize = 64 << 10;
 const FIRST_BYTES: usize = 4 << 10;
 /// The characters of the standard error that a message has.
 const WORDS: usize = 2000;
-/// How many of them are the first ones, if not all are shown: programs that are used wrongly give the reason before their usage.
+/// The number of them that are the first ones, if not all are shown: programs that are used wrongly give the reason before their usage.
 const FIRST_WORDS: usize = 600;
 /// The time between two looks at the flag that ends the waiting.
 pub(crate) const WATCH: Duration = Duration::from_millis(50);

@@ -1,6 +1,6 @@
 //! The tools of a server, compared with those of its scenario's `tools_file`.
 //!
-//! What decides which calls are valid has to be the same. Texts for readers, defaults and examples need not be: they differ at each start
+//! The parts of a schema that decide which calls are valid have to be the same. Texts for readers, defaults and examples need not be: they differ at each start
 //! of a server that makes them from a set or from the time, and agents are shown those of the file.
 
 use healbench_core::ToolSpec;

@@ -137,7 +137,7 @@ pub struct AgentReport {
     /// True for a model that is declared deterministic. Its trials of a scenario with the same schedule count once in intervals and
     /// tests of success.
     pub deterministic: bool,
-    /// What the model's server did to its answers, in episodes of any outcome; empty if there is nothing to say.
+    /// The answers that the model's server made what they are, in episodes of any outcome, by word.
     pub diagnostics: Vec<Diagnostic>,
     /// The headline comparison for this agent; null if the plan has only one condition, and for a simulated reader if the
     /// plan has a model.

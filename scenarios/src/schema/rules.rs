@@ -1,4 +1,4 @@
-//! What `compile` refuses although each key has the right shape, as far as a JSON Schema can say it. Only editors get these rules: the
+//! Rules for what `compile` refuses although each key has the right shape, as far as a JSON Schema can say them. Only editors get these rules: the
 //! loader has messages of its own.
 
 use serde_json::{Value, json};

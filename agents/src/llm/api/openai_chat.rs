@@ -236,7 +236,7 @@ struct ApiUsage {
     completion_tokens: Option<u64>,
     #[serde(deserialize_with = "lenient")]
     total_tokens: Option<u64>,
-    /// Of Kimi and of DeepSeek, in place of the details.
+    /// Cached tokens as Kimi and DeepSeek count them, in place of the details.
     #[serde(deserialize_with = "lenient")]
     cached_tokens: Option<u64>,
     #[serde(deserialize_with = "lenient")]

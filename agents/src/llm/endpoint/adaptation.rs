@@ -4,6 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::wordings::is_not_taken;
+use crate::llm::agent::short_id;
 use crate::llm::api::PLACEHOLDER_SIGNATURE;
 
 /// The statuses of refusals that a change of the request may avoid.
@@ -178,7 +179,7 @@ fn system_into_task(body: &mut Map<String, Value>) {
 fn shorten_id(id: &mut Value) {
     let Some(text) = id.as_str() else { return };
     if text.len() != 9 || !text.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-        *id = healbench_core::fingerprint(text.as_bytes())[..9].into();
+        *id = short_id(text.as_bytes()).into();
     }
 }
 

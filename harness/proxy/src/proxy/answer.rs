@@ -1,4 +1,4 @@
-//! What becomes of an answer to a call, and its row.
+//! The handling of an answer to a call, and its row.
 
 use healbench_core::{ErrorClass, ToolCall};
 use healbench_mcp::{RpcError, to_line};
