@@ -17,17 +17,17 @@ use serde_json::Value;
 
 use self::wrong_repair::MeantCall;
 use super::ScriptedStart;
-use super::hint_cache::{HintCache, MAX_CACHED_TEXT_BYTES};
-use super::hints::{Hint, Vocabulary, extract_with_arguments};
 use super::lookup::{TruncatedResult, action_of, advised_call, discriminator};
 use super::paths;
 use super::profile::Profile;
+use super::reading::{Statement, Vocabulary, read_statements};
 use super::records::{FoundValues, prose_of};
 use super::repair::{ArgumentEdit, RepairContext, repairs};
+use super::text_cache::{MAX_CACHED_TEXT_BYTES, TextCache};
 
 thread_local! {
-    /// The hints of texts. The key consists of the known names, the arguments of the call, and the text.
-    static HINT_CACHE: RefCell<HintCache<Rc<[Hint]>>> = RefCell::default();
+    /// The statements of texts. The key consists of the known names, the arguments of the call, and the text.
+    static STATEMENT_CACHE: RefCell<TextCache<Rc<[Statement]>>> = RefCell::default();
 }
 
 /// An agent that follows the script of a scenario and repairs failed calls by what their responses say.
@@ -53,11 +53,11 @@ pub struct ScriptedAgent<'a> {
     followed: Vec<(String, String)>,
     /// True if a delay was waited for in this step.
     waited: bool,
-    /// The call that the hints meant, if the last call took a wrong action instead.
+    /// The call that the statements meant, if the last call took a wrong action instead.
     meant_call: Option<MeantCall>,
     truncated: Option<TruncatedResult>,
     /// The advice of the latest success.
-    advice: Vec<Hint>,
+    advice: Vec<Statement>,
     /// The turn that follows a turn of prose.
     pending_turn: Option<Turn>,
     last_call: Option<Rc<ToolCall>>,
@@ -165,8 +165,8 @@ impl<'a> ScriptedAgent<'a> {
             if self.failures >= self.profile.patience {
                 return give_up("Too many attempts failed.");
             }
-            let hints = self.extract_hints(&texts.join("\n\n"));
-            return self.handle_error(&hints);
+            let statements = self.read_statements(&texts.join("\n\n"));
+            return self.handle_error(&statements);
         }
         for text in &texts {
             self.found_values.read(text, self.step);
@@ -206,14 +206,14 @@ impl<'a> ScriptedAgent<'a> {
         texts
     }
 
-    fn extract_hints(&mut self, text: &str) -> Rc<[Hint]> {
+    fn read_statements(&mut self, text: &str) -> Rc<[Statement]> {
         if text.is_empty() || self.profile.uptake.is_zero() {
             return Rc::new([]);
         }
         let ScriptedStart { tools, script, .. } = self.start;
         let vocabulary_key = self.vocabulary_key.get_or_insert_with(|| Vocabulary::cache_key(tools, script));
         let sent = &self.lookup.as_ref().unwrap_or(&self.draft).arguments;
-        let compute = || extract_with_arguments(text, &Vocabulary::new(tools, script), sent).into();
+        let compute = || read_statements(text, &Vocabulary::new(tools, script), sent).into();
         if text.len() > MAX_CACHED_TEXT_BYTES {
             return compute();
         }
@@ -222,10 +222,10 @@ impl<'a> ScriptedAgent<'a> {
         // Writing JSON to memory cannot fail. The names are preceded by their length, so different keys cannot have
         // equal bytes.
         let _ = serde_json::to_writer(&mut cache_key, sent);
-        HINT_CACHE.with_borrow_mut(|cache| cache.get_or_insert_with(&cache_key, text, compute))
+        STATEMENT_CACHE.with_borrow_mut(|cache| cache.get_or_insert_with(&cache_key, text, compute))
     }
 
-    /// Reads the hints of a success if a value is still to be found or the call was not the intended one.
+    /// Reads the statements of a success if a value is still to be found or the call was not the intended one.
     fn note_advice(&mut self, texts: &[&str]) {
         self.advice.clear();
         // An optimization without an effect on results: `narrow_step_call` adds only filters that the intended call has
@@ -236,13 +236,13 @@ impl<'a> ScriptedAgent<'a> {
         }
         let Some(call) = self.last_call.clone() else { return };
         for text in texts {
-            let hints = self.extract_hints(prose_of(text));
-            self.advice.extend_from_slice(&hints);
+            let statements = self.read_statements(prose_of(text));
+            self.advice.extend_from_slice(&statements);
         }
         let is_same_action = |truncated: &TruncatedResult| {
             truncated.call.tool == call.tool && action_of(&self.start, &truncated.call) == action_of(&self.start, &call)
         };
-        match TruncatedResult::from_hints(&call, &self.advice) {
+        match TruncatedResult::from_statements(&call, &self.advice) {
             Some(truncated) => self.truncated = Some(truncated),
             None if self.truncated.as_ref().is_some_and(is_same_action) => self.truncated = None,
             None => {}
@@ -324,13 +324,13 @@ impl<'a> ScriptedAgent<'a> {
         give_up("What the task needs was not found.")
     }
 
-    fn handle_error(&mut self, hints: &[Hint]) -> Turn {
+    fn handle_error(&mut self, statements: &[Statement]) -> Turn {
         if let Some(turn) = self.correct_action() {
             return turn;
         }
-        let fixed = self.apply_repairs(hints);
-        let wait = hints.iter().find_map(|hint| match hint {
-            Hint::Delay { seconds } => Some(*seconds),
+        let fixed = self.apply_repairs(statements);
+        let wait = statements.iter().find_map(|statement| match statement {
+            Statement::Delay { seconds } => Some(*seconds),
             _ => None,
         });
         let wait = wait.filter(|_| self.takes_up("delay", "", self.profile.uptake.delay));
@@ -338,19 +338,19 @@ impl<'a> ScriptedAgent<'a> {
             return self.send(wait.unwrap_or(0));
         }
         // What a text says can be done comes first. It is waited for a refusal only once.
-        let is_refused = hints.contains(&Hint::Stop);
+        let is_refused = statements.contains(&Statement::Stop);
         let may_wait = !(is_refused && self.waited);
         if let Some(seconds) = wait.filter(|_| may_wait) {
             self.waited = true;
             return self.send(seconds);
         }
-        if self.follow_suggestion(hints) {
+        if self.follow_suggestion(statements) {
             return self.send(0);
         }
-        if is_refused && !self.has_untried_advice(hints) && self.takes_up("stop", "", self.profile.uptake.stop) {
+        if is_refused && !self.has_untried_advice(statements) && self.takes_up("stop", "", self.profile.uptake.stop) {
             return give_up("Somebody else has to act first.");
         }
-        if hints.contains(&Hint::Transient) && self.takes_up("transient", "", self.profile.uptake.transient) {
+        if statements.contains(&Statement::Transient) && self.takes_up("transient", "", self.profile.uptake.transient) {
             return self.send(0);
         }
         if self.chance(self.profile.repeat, || "agent/repeat") {
@@ -363,16 +363,16 @@ impl<'a> ScriptedAgent<'a> {
         give_up("The error does not say what to change.")
     }
 
-    /// Repairs the current call as far as the hints explain the failure. Returns false if nothing changed.
-    fn apply_repairs(&mut self, hints: &[Hint]) -> bool {
+    /// Repairs the current call as far as the statements explain the failure. Returns false if nothing changed.
+    fn apply_repairs(&mut self, statements: &[Statement]) -> bool {
         let mut fixes = 0;
-        for hint in hints {
-            let (kind, subject, uptake) = match hint {
+        for statement in statements {
+            let (kind, subject, uptake) = match statement {
                 // A suggestion that repairs the call is equivalent to a list of the valid actions.
-                Hint::Suggest { .. } => ("actions", "", self.profile.uptake.actions),
-                _ => self.uptake(hint),
+                Statement::Suggest { .. } => ("actions", "", self.profile.uptake.actions),
+                _ => self.uptake(statement),
             };
-            for fix in self.repairs(hint) {
+            for fix in self.repairs(statement) {
                 if fixes >= self.profile.fixes_per_turn {
                     return true;
                 }
@@ -384,14 +384,14 @@ impl<'a> ScriptedAgent<'a> {
                 if !self.takes_up(kind, &name, uptake) {
                     continue;
                 }
-                self.apply_fix(fix, hints);
+                self.apply_fix(fix, statements);
                 fixes += 1;
             }
         }
         fixes > 0
     }
 
-    fn repairs(&self, hint: &Hint) -> Vec<Vec<ArgumentEdit>> {
+    fn repairs(&self, statement: &Statement) -> Vec<Vec<ArgumentEdit>> {
         let none = BTreeMap::new();
         let Some(step) = self.script_step() else { return Vec::new() };
         let call = self.lookup.as_ref().unwrap_or(&self.draft);
@@ -409,7 +409,7 @@ impl<'a> ScriptedAgent<'a> {
                 tool: &lookup.tool,
                 discriminator: field,
             };
-            return repairs(hint, &lookup.arguments, &context);
+            return repairs(statement, &lookup.arguments, &context);
         }
         let context = RepairContext {
             intended: &step.intended.arguments,
@@ -419,31 +419,33 @@ impl<'a> ScriptedAgent<'a> {
             tool: &self.draft.tool,
             discriminator: field,
         };
-        repairs(hint, &self.draft.arguments, &context)
+        repairs(statement, &self.draft.arguments, &context)
     }
 
-    fn uptake<'e>(&self, hint: &'e Hint) -> (&'static str, &'e str, f64) {
+    fn uptake<'e>(&self, statement: &'e Statement) -> (&'static str, &'e str, f64) {
         let uptake = &self.profile.uptake;
-        match hint {
-            Hint::Missing { field } | Hint::MissingDiscriminator { field } => ("missing", field, uptake.missing),
-            Hint::WrongType { field, .. } => ("wrong_type", field, uptake.wrong_type),
-            Hint::Options { field, .. } => ("options", field, uptake.options),
-            Hint::Conflict { field } => ("taken", field, uptake.options),
-            Hint::Bound { field, .. } => ("bounds", field, uptake.bounds),
-            Hint::Format { field, .. } => ("format", field, uptake.format),
-            Hint::Unrecognized { field } => ("unrecognised", field, uptake.unrecognised),
-            Hint::Actions { .. } => ("actions", "", uptake.actions),
-            Hint::Suggest { action, .. } => ("suggestion", action, uptake.suggestion),
-            Hint::Delay { .. } => ("delay", "", uptake.delay),
-            Hint::Transient => ("transient", "", uptake.transient),
-            Hint::Stop => ("stop", "", uptake.stop),
-            Hint::Narrow { field, .. } | Hint::Page { field, .. } => ("narrow", field, uptake.narrow),
-            Hint::Contract { .. } => ("contract", "", uptake.contract),
-            Hint::Example { .. } => ("example", "", uptake.example),
+        match statement {
+            Statement::Missing { field } | Statement::MissingDiscriminator { field } => {
+                ("missing", field, uptake.missing)
+            }
+            Statement::WrongType { field, .. } => ("wrong_type", field, uptake.wrong_type),
+            Statement::Options { field, .. } => ("options", field, uptake.options),
+            Statement::Conflict { field } => ("taken", field, uptake.options),
+            Statement::Bound { field, .. } => ("bounds", field, uptake.bounds),
+            Statement::Format { field, .. } => ("format", field, uptake.format),
+            Statement::Unrecognized { field } => ("unrecognised", field, uptake.unrecognised),
+            Statement::Actions { .. } => ("actions", "", uptake.actions),
+            Statement::Suggest { action, .. } => ("suggestion", action, uptake.suggestion),
+            Statement::Delay { .. } => ("delay", "", uptake.delay),
+            Statement::Transient => ("transient", "", uptake.transient),
+            Statement::Stop => ("stop", "", uptake.stop),
+            Statement::Narrow { field, .. } | Statement::Page { field, .. } => ("narrow", field, uptake.narrow),
+            Statement::Contract { .. } => ("contract", "", uptake.contract),
+            Statement::Example { .. } => ("example", "", uptake.example),
         }
     }
 
-    /// Draws whether a hint is followed. The draw is keyed by the hint's content, not by its position in the text.
+    /// Draws whether a statement is followed. The draw is keyed by the statement's content, not by its position in the text.
     fn takes_up(&self, kind: &str, subject: &str, probability: f64) -> bool {
         self.chance(probability, || format!("agent/uptake/{kind}/{subject}"))
     }

@@ -5,13 +5,13 @@
 //! about any real model.
 
 mod agent;
-mod hint_cache;
-pub mod hints;
 mod lookup;
 mod paths;
 mod profile;
+pub mod reading;
 mod records;
 mod repair;
+mod text_cache;
 mod wrong_values;
 
 pub use agent::ScriptedAgent;

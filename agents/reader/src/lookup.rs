@@ -4,8 +4,8 @@ use healbench_core::{Object, ToolCall};
 use serde_json::Value;
 
 use super::ScriptedStart;
-use super::hints::Hint;
 use super::paths;
+use super::reading::Statement;
 use super::records::FoundValues;
 
 /// The latest truncated response, and the filters and paging that its text suggests.
@@ -33,17 +33,17 @@ impl NextPage {
 }
 
 impl TruncatedResult {
-    /// Returns the truncation that `hints` describe, if any.
-    pub(super) fn from_hints(call: &ToolCall, hints: &[Hint]) -> Option<TruncatedResult> {
-        let filters: Vec<_> = hints
+    /// Returns the truncation that `statements` describe, if any.
+    pub(super) fn from_statements(call: &ToolCall, statements: &[Statement]) -> Option<TruncatedResult> {
+        let filters: Vec<_> = statements
             .iter()
-            .filter_map(|hint| match hint {
-                Hint::Narrow { field, values } => Some((field.clone(), values.clone())),
+            .filter_map(|statement| match statement {
+                Statement::Narrow { field, values } => Some((field.clone(), values.clone())),
                 _ => None,
             })
             .collect();
-        let page = hints.iter().find_map(|hint| match hint {
-            Hint::Page { field, step } => Some(NextPage { field: field.clone(), step: *step }),
+        let page = statements.iter().find_map(|statement| match statement {
+            Statement::Page { field, step } => Some(NextPage { field: field.clone(), step: *step }),
             _ => None,
         });
         (!filters.is_empty() || page.is_some()).then(|| TruncatedResult { call: call.clone(), filters, page })

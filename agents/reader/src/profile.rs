@@ -8,17 +8,17 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// The probability of following a hint, by kind. Uptake is Lyster and Ranta's term for what a learner does with
+    /// The probability of following a statement, by kind. Uptake is Lyster and Ranta's term for what a learner does with
     /// corrective feedback.
     pub uptake: Uptake,
-    /// The probability of repeating the call if no hint was followed.
+    /// The probability of repeating the call if no statement was followed.
     pub repeat: f64,
     /// The probability of a random change if the call is not repeated.
     pub guess: f64,
-    /// The probability of writing a wrong value into a field that a hint is followed for.
+    /// The probability of writing a wrong value into a field that a statement is followed for.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub wrong_value: f64,
-    /// The probability of taking a wrong action where a hint about actions is followed.
+    /// The probability of taking a wrong action where a statement about actions is followed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub wrong_action: f64,
     /// The probability of a turn with only text before a call.
@@ -34,7 +34,7 @@ pub struct Profile {
 
 macro_rules! uptake {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
-        /// The probability of following each kind of hint.
+        /// The probability of following each kind of statement.
         #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
         #[serde(deny_unknown_fields)]
         pub struct Uptake { $($(#[$doc])* pub $name: f64),* }
@@ -49,7 +49,7 @@ macro_rules! uptake {
                 [$(self.$name),*].iter().all(|number| is_probability(*number))
             }
 
-            /// Returns true if no hint is ever followed.
+            /// Returns true if no statement is ever followed.
             pub(super) fn is_zero(&self) -> bool {
                 [$(self.$name),*].iter().all(|probability| *probability == 0.0)
             }
@@ -161,7 +161,9 @@ impl Profile {
         root.deny_unknown(&KEYS)?;
         let number = |key| root.require(key, "it is a whole number");
         Ok(Profile {
-            uptake: Uptake::parse(&root.require("uptake", "it is a table with a probability for each hint")?.table()?)?,
+            uptake: Uptake::parse(
+                &root.require("uptake", "it is a table with a probability for each statement")?.table()?,
+            )?,
             repeat: probability(&root, "repeat")?,
             guess: probability(&root, "guess")?,
             wrong_value: probability_or_zero(&root, "wrong_value")?,

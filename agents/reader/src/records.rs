@@ -11,11 +11,11 @@ use healbench_core::{RecordQuery, Script, same_json};
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-use super::hint_cache::HintCache;
+use super::text_cache::TextCache;
 
 thread_local! {
     /// The values found in long texts. The key consists of the queries and the text.
-    static RECORD_CACHE: RefCell<HintCache<Rc<[Option<Value>]>>> = RefCell::default();
+    static RECORD_CACHE: RefCell<TextCache<Rc<[Option<Value>]>>> = RefCell::default();
 }
 
 /// Shorter texts are not cached, because reading them is faster than a cache lookup.

@@ -1,6 +1,6 @@
-//! Derives the changes to a call from a hint.
+//! Derives the changes to a call from a statement.
 //!
-//! A field is changed only if the sent value violates the hint *and* the value that the agent knows satisfies it. So a
+//! A field is changed only if the sent value violates the statement *and* the value that the agent knows satisfies it. So a
 //! text that merely lists the schema of a valid field changes nothing.
 
 use std::collections::BTreeMap;
@@ -9,8 +9,8 @@ use healbench_core::{RecordQuery, json_type};
 use regex::Regex;
 use serde_json::Value;
 
-use super::hints::{ExpectedFormat, Hint, Relation, ShapeField};
 use super::paths;
+use super::reading::{ExpectedFormat, Relation, ShapeField, Statement};
 use super::records::FoundValues;
 
 /// The agent's knowledge about the arguments of the current call.
@@ -68,9 +68,9 @@ impl ArgumentEdit {
     }
 }
 
-/// Returns the fixes that `hint` suggests. A fix consists of edits that belong together, such as removing a misspelled
+/// Returns the fixes that `statement` suggests. A fix consists of edits that belong together, such as removing a misspelled
 /// field and adding the correct one.
-pub(super) fn repairs(hint: &Hint, arguments: &Value, context: &RepairContext<'_>) -> Vec<Vec<ArgumentEdit>> {
+pub(super) fn repairs(statement: &Statement, arguments: &Value, context: &RepairContext<'_>) -> Vec<Vec<ArgumentEdit>> {
     let put = |path: &str, value: Value| vec![vec![ArgumentEdit::Set(path.to_owned(), value)]];
     // Replaces a value that is absent or does not satisfy `fits`, if the known value does.
     let replace = |field: &str, fits: &dyn Fn(&Value) -> bool| {
@@ -79,36 +79,36 @@ pub(super) fn repairs(hint: &Hint, arguments: &Value, context: &RepairContext<'_
         }
         set_known_value(field, arguments, context)
     };
-    match hint {
-        Hint::Missing { field } | Hint::MissingDiscriminator { field } => {
+    match statement {
+        Statement::Missing { field } | Statement::MissingDiscriminator { field } => {
             if is_absent(arguments, field) {
                 set_known_value(field, arguments, context)
             } else {
                 Vec::new()
             }
         }
-        Hint::WrongType { field, expected } => replace(field, &|value| has_type(value, expected)),
-        Hint::Options { field, values } => replace(field, &|value| is_among(value, values)),
-        Hint::Bound { field, relation, limit } => replace(field, &|value| is_within(value, *relation, *limit)),
+        Statement::WrongType { field, expected } => replace(field, &|value| has_type(value, expected)),
+        Statement::Options { field, values } => replace(field, &|value| is_among(value, values)),
+        Statement::Bound { field, relation, limit } => replace(field, &|value| is_within(value, *relation, *limit)),
         // Replaces the value in use if the agent knows a different one.
-        Hint::Conflict { field } => {
+        Statement::Conflict { field } => {
             let sent = paths::get(arguments, field);
             context.value(field).filter(|known| sent != Some(known)).map(|known| put(field, known)).unwrap_or_default()
         }
-        Hint::Format { field, expected } => repair_format(field, expected, arguments, context),
-        Hint::Unrecognized { field } => repair_unrecognized(field, arguments, context),
-        Hint::Actions { names } => {
+        Statement::Format { field, expected } => repair_format(field, expected, arguments, context),
+        Statement::Unrecognized { field } => repair_unrecognized(field, arguments, context),
+        Statement::Actions { names } => {
             let field = context.discriminator;
             replace(field, &|value| is_among(value, names))
         }
-        Hint::Contract { action, fields, dropped } => {
+        Statement::Contract { action, fields, dropped } => {
             let own = arguments.get(context.discriminator).and_then(Value::as_str);
             if action.is_some() && action.as_deref() != own && own.is_some() {
                 return Vec::new();
             }
             repair_contract(fields, dropped, arguments, context)
         }
-        Hint::Example { object } => {
+        Statement::Example { object } => {
             let mut fixes = Vec::new();
             for (field, example) in object {
                 let right = |value: &Value| json_type(value) == json_type(example);
@@ -120,17 +120,17 @@ pub(super) fn repairs(hint: &Hint, arguments: &Value, context: &RepairContext<'_
             fixes
         }
         // `Try: list, create` suggests the intended action, which was not the one called.
-        Hint::Suggest { tool, action } if tool.as_deref().is_none_or(|tool| tool == context.tool) => {
+        Statement::Suggest { tool, action } if tool.as_deref().is_none_or(|tool| tool == context.tool) => {
             let field = context.discriminator;
             replace(field, &|value| value.as_str() == Some(action))
         }
         // These say when or what to call, not how to repair the arguments.
-        Hint::Suggest { .. }
-        | Hint::Delay { .. }
-        | Hint::Transient
-        | Hint::Stop
-        | Hint::Narrow { .. }
-        | Hint::Page { .. } => Vec::new(),
+        Statement::Suggest { .. }
+        | Statement::Delay { .. }
+        | Statement::Transient
+        | Statement::Stop
+        | Statement::Narrow { .. }
+        | Statement::Page { .. } => Vec::new(),
     }
 }
 

@@ -3,12 +3,12 @@
 use healbench_core::json_type;
 use serde_json::Value;
 
-use super::hints::Hint;
 use super::paths;
+use super::reading::Statement;
 
 /// What a reader may take a wrong value from.
 pub(super) struct Sources<'a> {
-    pub(super) hints: &'a [Hint],
+    pub(super) statements: &'a [Statement],
     /// The input schema of the action, as the agent was told it.
     pub(super) schema: Option<&'a Value>,
     /// Returns the values of a field in other calls of the task.
@@ -33,15 +33,15 @@ pub(super) fn scalars<'v>(value: &'v Value, path: String, out: &mut Vec<(String,
 pub(super) fn wrong_values(field: &str, right: &Value, sent: Option<&Value>, sources: &Sources<'_>) -> Vec<Value> {
     let mut options = Vec::new();
     let mut similar = similar_values(right);
-    for hint in sources.hints {
-        match hint {
-            Hint::Options { field: named, values } if named == field => {
+    for statement in sources.statements {
+        match statement {
+            Statement::Options { field: named, values } if named == field => {
                 options.extend(values.iter().filter_map(|text| as_type_of(right, text)));
             }
-            Hint::Bound { field: named, limit, .. } if named == field && right.is_number() => {
+            Statement::Bound { field: named, limit, .. } if named == field && right.is_number() => {
                 similar.push(number(*limit));
             }
-            Hint::Example { object } => similar.extend(object.get(field).cloned()),
+            Statement::Example { object } => similar.extend(object.get(field).cloned()),
             _ => {}
         }
     }
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     fn similar(right: &Value) -> Vec<Value> {
-        wrong_values("f", right, None, &Sources { hints: &[], schema: None, elsewhere: &|_| Vec::new() })
+        wrong_values("f", right, None, &Sources { statements: &[], schema: None, elsewhere: &|_| Vec::new() })
     }
 
     #[test]
@@ -179,12 +179,12 @@ mod tests {
         let schema = json!({"properties": {"pay": {"oneOf": [
             {"properties": {"by": {"const": "card"}}}, {"properties": {"by": {"const": "cash"}}}
         ]}, "lines": {"items": {"properties": {"unit": {"enum": ["kg", "g"]}}}}}});
-        let options = |values: &[&str]| Hint::Options {
+        let options = |values: &[&str]| Statement::Options {
             field: "size".to_owned(),
             values: values.iter().copied().map(str::to_owned).collect(),
         };
-        let hints = [options(&["1", "2", "4"])];
-        let sources = Sources { hints: &hints, schema: Some(&schema), elsewhere: &|_| vec!["gift".into()] };
+        let statements = [options(&["1", "2", "4"])];
+        let sources = Sources { statements: &statements, schema: Some(&schema), elsewhere: &|_| vec!["gift".into()] };
         let wrong = |field: &str, right: Value, sent: Value| json!(wrong_values(field, &right, Some(&sent), &sources));
         assert_eq!(wrong("size", json!(2), json!(3)), json!([1, 4]));
         assert_eq!(wrong("size", json!("2"), json!("1")), json!(["4"]));
@@ -196,11 +196,11 @@ mod tests {
 
     #[test]
     fn values_that_the_text_states_are_taken_for_the_right_one() {
-        let hints = [
-            Hint::Bound { field: "n".to_owned(), relation: crate::hints::Relation::AtLeast, limit: 3.0 },
-            Hint::Example { object: json!({"n": 20, "name": "Jane Doe"}).as_object().unwrap().clone() },
+        let statements = [
+            Statement::Bound { field: "n".to_owned(), relation: crate::reading::Relation::AtLeast, limit: 3.0 },
+            Statement::Example { object: json!({"n": 20, "name": "Jane Doe"}).as_object().unwrap().clone() },
         ];
-        let sources = Sources { hints: &hints, schema: None, elsewhere: &|_| Vec::new() };
+        let sources = Sources { statements: &statements, schema: None, elsewhere: &|_| Vec::new() };
         assert_eq!(json!(wrong_values("n", &json!(9), Some(&json!(1)), &sources)), json!([8, 10, 3, 20]));
         assert_eq!(json!(wrong_values("name", &json!("Bo"), None, &sources)), json!(["B", "Jane Doe"]));
     }

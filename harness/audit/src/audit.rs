@@ -8,7 +8,7 @@ use std::time::Duration;
 use healbench_core::{ToolCall, ToolSpec};
 use healbench_engine::check_schema;
 use healbench_mcp::{McpError, McpSession, ToolDefinition};
-use healbench_reader::hints::Hint;
+use healbench_reader::reading::Statement;
 use healbench_scenarios::load_tools_str;
 use healbench_text::times;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ use crate::base;
 use crate::calls::{CallsError, CallsFile, nearest_name, replace_dir};
 use crate::findings;
 use crate::probes::{Draft, MAX_PROBES, ProbeKind, differing_field, from_schema};
-use crate::readers::{finds_field, finds_remedy, hints, narrows, repairs};
+use crate::readers::{finds_field, finds_remedy, narrows, repairs, statements};
 use crate::report::{AnswerKind, AuditReport, Base, BaseState, Counts, FORMAT, Finding, Probe, ServerSeen, ToolAudit};
 use crate::score;
 use crate::templates;
@@ -172,7 +172,7 @@ struct Tool<'t> {
     base: &'t Value,
     /// The hash of the answer to the base call; `None` if that was refused, or is not the same each time.
     hash: Option<&'t str>,
-    base_hints: &'t [Hint],
+    base_statements: &'t [Statement],
 }
 
 /// The end of a call.
@@ -287,9 +287,10 @@ impl Auditor<'_> {
         if !accepted && state != BaseState::Refused {
             return Ok(tool);
         }
-        let base_hints = first.map_or_else(Vec::new, |answer| hints(&answer.text, spec, &arguments, &arguments));
+        let base_statements =
+            first.map_or_else(Vec::new, |answer| statements(&answer.text, spec, &arguments, &arguments));
         if let Some(large) =
-            first.filter(|answer| accepted && findings::is_oversize(answer.tokens) && !narrows(&base_hints))
+            first.filter(|answer| accepted && findings::is_oversize(answer.tokens) && !narrows(&base_statements))
         {
             let example = format!("{arguments}: {} tokens", large.tokens);
             self.findings.push(findings::of_tool("oversize", &definition.name, example));
@@ -312,7 +313,7 @@ impl Auditor<'_> {
         tool.left_out = left_out;
         drafts.extend(wrong);
         let planned = drafts.len();
-        let subject = Tool { spec, schema, base: &arguments, hash: hash.as_deref(), base_hints: &base_hints };
+        let subject = Tool { spec, schema, base: &arguments, hash: hash.as_deref(), base_statements: &base_statements };
         for draft in drafts {
             let probe = self.probe(&subject, draft)?;
             let ended = matches!(probe.answer, AnswerKind::Slow | AnswerKind::Died);
@@ -358,7 +359,7 @@ impl Auditor<'_> {
     }
 
     fn probe(&mut self, tool: &Tool<'_>, draft: Draft) -> Result<Probe, AuditError> {
-        let Tool { spec, schema, base, hash, base_hints } = *tool;
+        let Tool { spec, schema, base, hash, base_statements } = *tool;
         let mut probe = Probe {
             kind: draft.kind,
             path: draft.path.clone(),
@@ -378,11 +379,11 @@ impl Auditor<'_> {
         };
         if let Called::Answered(answer) = self.call(&spec.name, &draft.arguments)? {
             probe.answer = answer.kind(hash);
-            let found = hints(&answer.text, spec, base, &draft.arguments);
+            let found = statements(&answer.text, spec, base, &draft.arguments);
             let is_wrong = draft.invalid || draft.kind == ProbeKind::Declared;
             if probe.answer == AnswerKind::AcceptedOther
                 && is_wrong
-                && found.iter().any(|hint| !base_hints.contains(hint))
+                && found.iter().any(|statement| !base_statements.contains(statement))
             {
                 probe.answer = AnswerKind::SoftError;
             }

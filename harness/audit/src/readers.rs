@@ -4,7 +4,7 @@ use healbench_core::{
     Agent as _, DrawKey, EpisodeStart, Script, Seed, Step, ToolCall, ToolResponse, ToolSpec, Turn, same_json,
 };
 use healbench_engine::accepts;
-use healbench_reader::hints::{Hint, Vocabulary, extract_with_arguments};
+use healbench_reader::reading::{Statement, Vocabulary, read_statements};
 use healbench_reader::{Profile, ScriptedAgent, shipped_profile};
 use serde_json::Value;
 
@@ -16,11 +16,11 @@ const MAX_ANSWERS: usize = 3;
 /// The turns without a call that are skipped.
 const MAX_TURNS: usize = 16;
 
-/// Returns the hints of a text about a call of a tool whose right arguments are known.
-pub(crate) fn hints(text: &str, tool: &ToolSpec, base: &Value, sent: &Value) -> Vec<Hint> {
+/// Returns the statements of a text about a call of a tool whose right arguments are known.
+pub(crate) fn statements(text: &str, tool: &ToolSpec, base: &Value, sent: &Value) -> Vec<Statement> {
     let script = script(tool, base, sent);
     let tools = std::slice::from_ref(tool);
-    extract_with_arguments(text, &Vocabulary::new(tools, &script), sent)
+    read_statements(text, &Vocabulary::new(tools, &script), sent)
 }
 
 fn script(tool: &ToolSpec, base: &Value, sent: &Value) -> Script {
@@ -33,32 +33,32 @@ fn script(tool: &ToolSpec, base: &Value, sent: &Value) -> Script {
     }
 }
 
-/// Returns the field that a hint is about.
-fn field(hint: &Hint) -> Option<&str> {
-    match hint {
-        Hint::Missing { field }
-        | Hint::WrongType { field, .. }
-        | Hint::Options { field, .. }
-        | Hint::Bound { field, .. }
-        | Hint::Format { field, .. }
-        | Hint::Unrecognized { field }
-        | Hint::Conflict { field }
-        | Hint::MissingDiscriminator { field }
-        | Hint::Narrow { field, .. }
-        | Hint::Page { field, .. } => Some(field),
-        Hint::Actions { .. }
-        | Hint::Suggest { .. }
-        | Hint::Delay { .. }
-        | Hint::Transient
-        | Hint::Stop
-        | Hint::Contract { .. }
-        | Hint::Example { .. } => None,
+/// Returns the field that a statement is about.
+fn field(statement: &Statement) -> Option<&str> {
+    match statement {
+        Statement::Missing { field }
+        | Statement::WrongType { field, .. }
+        | Statement::Options { field, .. }
+        | Statement::Bound { field, .. }
+        | Statement::Format { field, .. }
+        | Statement::Unrecognized { field }
+        | Statement::Conflict { field }
+        | Statement::MissingDiscriminator { field }
+        | Statement::Narrow { field, .. }
+        | Statement::Page { field, .. } => Some(field),
+        Statement::Actions { .. }
+        | Statement::Suggest { .. }
+        | Statement::Delay { .. }
+        | Statement::Transient
+        | Statement::Stop
+        | Statement::Contract { .. }
+        | Statement::Example { .. } => None,
     }
 }
 
-/// Returns true if a hint is about the field of a probe. The field of a misspelled name is the right one or the wrong one.
-fn is_about(draft: &Draft, hint: &Hint) -> bool {
-    field(hint).is_some_and(|found| found == draft.path || found_in(draft, found))
+/// Returns true if a statement is about the field of a probe. The field of a misspelled name is the right one or the wrong one.
+fn is_about(draft: &Draft, statement: &Statement) -> bool {
+    field(statement).is_some_and(|found| found == draft.path || found_in(draft, found))
 }
 
 /// Returns true if a name is the misspelled one that was sent.
@@ -74,52 +74,52 @@ fn sorted(text: &str) -> Vec<char> {
     letters
 }
 
-/// Returns true if the text names the field of a probe, or a hint in it is about the field; `None` if the probe is about no
+/// Returns true if the text names the field of a probe, or a statement in it is about the field; `None` if the probe is about no
 /// field.
-pub(crate) fn finds_field(draft: &Draft, text: &str, hints: &[Hint]) -> Option<bool> {
+pub(crate) fn finds_field(draft: &Draft, text: &str, statements: &[Statement]) -> Option<bool> {
     let name = draft.path.rsplit('.').find(|name| name.parse::<u64>().is_err())?;
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     let is_named = || text.split(|c| !is_part(c)).any(|word| word == name);
-    (!name.is_empty()).then(|| hints.iter().any(|hint| is_about(draft, hint)) || is_named())
+    (!name.is_empty()).then(|| statements.iter().any(|statement| is_about(draft, statement)) || is_named())
 }
 
-/// Returns true if the hints state the remedy for a kind of probe; `None` if none is looked for.
-pub(crate) fn finds_remedy(draft: &Draft, hints: &[Hint]) -> Option<bool> {
-    let about = |hint: &&Hint| draft.path.is_empty() || is_about(draft, hint);
-    let any = |is: &dyn Fn(&Hint) -> bool| Some(hints.iter().filter(about).any(is));
+/// Returns true if the statements state the remedy for a kind of probe; `None` if none is looked for.
+pub(crate) fn finds_remedy(draft: &Draft, statements: &[Statement]) -> Option<bool> {
+    let about = |statement: &&Statement| draft.path.is_empty() || is_about(draft, statement);
+    let any = |is: &dyn Fn(&Statement) -> bool| Some(statements.iter().filter(about).any(is));
     match draft.kind.entry().remedy {
         Remedy::None => None,
         // A list of options says what to send, for a missing value as for one of another type.
-        Remedy::Missing => any(&|hint| matches!(hint, Hint::Missing { .. } | Hint::Options { .. })),
-        Remedy::Type => any(&|hint| matches!(hint, Hint::WrongType { .. } | Hint::Options { .. })),
-        Remedy::Options => any(&|hint| matches!(hint, Hint::Options { .. })),
-        Remedy::Bound => any(&|hint| matches!(hint, Hint::Bound { .. })),
-        Remedy::Format => any(&|hint| matches!(hint, Hint::Format { .. })),
+        Remedy::Missing => any(&|statement| matches!(statement, Statement::Missing { .. } | Statement::Options { .. })),
+        Remedy::Type => any(&|statement| matches!(statement, Statement::WrongType { .. } | Statement::Options { .. })),
+        Remedy::Options => any(&|statement| matches!(statement, Statement::Options { .. })),
+        Remedy::Bound => any(&|statement| matches!(statement, Statement::Bound { .. })),
+        Remedy::Format => any(&|statement| matches!(statement, Statement::Format { .. })),
         // Of a misspelled required field, that it is missing says as much.
-        Remedy::Unrecognized => any(&|hint| {
-            matches!(hint, Hint::Unrecognized { .. })
+        Remedy::Unrecognized => any(&|statement| {
+            matches!(statement, Statement::Unrecognized { .. })
                 || draft.kind == ProbeKind::MisspelledRequired
-                    && matches!(hint, Hint::Missing { .. } | Hint::Options { .. })
+                    && matches!(statement, Statement::Missing { .. } | Statement::Options { .. })
         }),
-        Remedy::Any => Some(hints.iter().any(|hint| {
+        Remedy::Any => Some(statements.iter().any(|statement| {
             matches!(
-                hint,
-                Hint::Options { .. }
-                    | Hint::Bound { .. }
-                    | Hint::Format { .. }
-                    | Hint::Suggest { .. }
-                    | Hint::Actions { .. }
-                    | Hint::Delay { .. }
-                    | Hint::Stop
-                    | Hint::Example { .. }
+                statement,
+                Statement::Options { .. }
+                    | Statement::Bound { .. }
+                    | Statement::Format { .. }
+                    | Statement::Suggest { .. }
+                    | Statement::Actions { .. }
+                    | Statement::Delay { .. }
+                    | Statement::Stop
+                    | Statement::Example { .. }
             )
         })),
     }
 }
 
 /// Returns true if a result says how to get less of it.
-pub(crate) fn narrows(hints: &[Hint]) -> bool {
-    hints.iter().any(|hint| matches!(hint, Hint::Narrow { .. } | Hint::Page { .. }))
+pub(crate) fn narrows(statements: &[Statement]) -> bool {
+    statements.iter().any(|statement| matches!(statement, Statement::Narrow { .. } | Statement::Page { .. }))
 }
 
 /// Lets the profile `perfect` repair a probe by the server's answers, and returns true if it arrives at the intended call

@@ -1,4 +1,4 @@
-//! Random changes of a call that no hint explains.
+//! Random changes of a call that no statement explains.
 
 use serde_json::Value;
 

@@ -4,24 +4,24 @@ use healbench_core::Step;
 
 use super::ScriptedAgent;
 use super::wrong_repair::MeantCall;
-use crate::hints::Hint;
 use crate::lookup::{action_of, advised_call};
+use crate::reading::Statement;
 
 impl ScriptedAgent<'_> {
-    /// Returns true if the hints advise something that the agent can do and has not done: a repair, a call, or a delay.
-    pub(super) fn has_untried_advice(&self, hints: &[Hint]) -> bool {
-        let is_delay = |hint: &Hint| matches!(hint, Hint::Delay { .. });
-        hints.iter().any(|hint| !self.repairs(hint).is_empty())
-            || (!self.waited && hints.iter().any(is_delay))
-            || !self.suggestions(hints).is_empty()
+    /// Returns true if the statements advise something that the agent can do and has not done: a repair, a call, or a delay.
+    pub(super) fn has_untried_advice(&self, statements: &[Statement]) -> bool {
+        let is_delay = |statement: &Statement| matches!(statement, Statement::Delay { .. });
+        statements.iter().any(|statement| !self.repairs(statement).is_empty())
+            || (!self.waited && statements.iter().any(is_delay))
+            || !self.suggestions(statements).is_empty()
     }
 
-    /// Starts the first lookup that the hints advise and that was not made before.
-    pub(super) fn follow_suggestion(&mut self, hints: &[Hint]) -> bool {
+    /// Starts the first lookup that the statements advise and that was not made before.
+    pub(super) fn follow_suggestion(&mut self, statements: &[Statement]) -> bool {
         let uptake = self.profile.uptake.suggestion;
         let takes_up =
             |(tool, action): &(String, String)| self.takes_up("suggestion", &format!("{tool}.{action}"), uptake);
-        let suggestions = self.suggestions(hints);
+        let suggestions = self.suggestions(statements);
         let Some((tool, action)) = suggestions.iter().find(|suggestion| takes_up(suggestion)).cloned() else {
             return false;
         };
@@ -35,15 +35,16 @@ impl ScriptedAgent<'_> {
         true
     }
 
-    /// Returns the tools and actions that the hints advise to call, and that the agent may call and has not called on
+    /// Returns the tools and actions that the statements advise to call, and that the agent may call and has not called on
     /// advice in this step.
-    fn suggestions(&self, hints: &[Hint]) -> Vec<(String, String)> {
+    fn suggestions(&self, statements: &[Statement]) -> Vec<(String, String)> {
         let Some(last) = self.last_call.clone() else { return Vec::new() };
         let seeks = self.script_step().is_some_and(|step| !step.find.is_empty());
         let own = action_of(&self.start, &last).unwrap_or_default().to_owned();
         let intended = self.script_step().and_then(|step| action_of(&self.start, &step.intended)).unwrap_or_default();
-        let suggests =
-            |name: &str| hints.iter().any(|hint| matches!(hint, Hint::Suggest { action, .. } if action == name));
+        let suggests = |name: &str| {
+            statements.iter().any(|statement| matches!(statement, Statement::Suggest { action, .. } if action == name))
+        };
         let spec = self.start.tools.iter().find(|spec| spec.name == last.tool);
         let all =
             spec.is_some_and(|spec| spec.actions.len() > 1 && spec.actions.iter().all(|action| suggests(&action.name)));
@@ -52,12 +53,12 @@ impl ScriptedAgent<'_> {
             return Vec::new();
         }
         let mut suggestions = Vec::new();
-        for hint in hints {
-            let (tool, action) = match hint {
-                Hint::Suggest { tool, action } => (tool.as_ref().unwrap_or(&last.tool), action),
+        for statement in statements {
+            let (tool, action) = match statement {
+                Statement::Suggest { tool, action } => (tool.as_ref().unwrap_or(&last.tool), action),
                 // A short list without the action that was called, although it is valid, is advice and not a
                 // correction.
-                Hint::Actions { names } if seeks && names.len() <= 3 && !names.contains(&own) => {
+                Statement::Actions { names } if seeks && names.len() <= 3 && !names.contains(&own) => {
                     match names.first().filter(|_| spec.is_some_and(|spec| spec.action(&own).is_some())) {
                         Some(first) => (&last.tool, first),
                         None => continue,

@@ -6,13 +6,13 @@ use healbench_core::{ToolCall, Turn};
 use serde_json::Value;
 
 use super::ScriptedAgent;
-use crate::hints::Hint;
 use crate::lookup::{action_of, discriminator};
 use crate::paths;
+use crate::reading::Statement;
 use crate::repair::ArgumentEdit;
 use crate::wrong_values::{Sources, replaced, scalars, wrong_values};
 
-/// The call that the hints suggested, kept while the agent takes a wrong action instead.
+/// The call that the statements suggested, kept while the agent takes a wrong action instead.
 pub(super) enum MeantCall {
     /// The step's own call with this action in the discriminator.
     Draft {
@@ -28,11 +28,11 @@ impl ScriptedAgent<'_> {
     }
 
     /// Applies a fix to the current call, perhaps with a wrong value or action. A renamed field keeps its value.
-    pub(super) fn apply_fix(&mut self, mut fix: Vec<ArgumentEdit>, hints: &[Hint]) {
+    pub(super) fn apply_fix(&mut self, mut fix: Vec<ArgumentEdit>, statements: &[Statement]) {
         if let [ArgumentEdit::Set(path, value)] = fix.as_mut_slice() {
             let call = self.current_call();
             if discriminator(&self.start, &call.tool) == Some(path) {
-                if let Some(wrong) = value.as_str().and_then(|right| self.wrong_action(right, hints)) {
+                if let Some(wrong) = value.as_str().and_then(|right| self.wrong_action(right, statements)) {
                     let action = std::mem::replace(value, wrong.into());
                     self.meant_call = Some(match self.lookup.clone() {
                         None => MeantCall::Draft { field: path.clone(), action },
@@ -42,7 +42,7 @@ impl ScriptedAgent<'_> {
                         }
                     });
                 }
-            } else if let Some(wrong) = self.wrong_value(path, value, hints) {
+            } else if let Some(wrong) = self.wrong_value(path, value, statements) {
                 *value = wrong;
             }
         }
@@ -52,7 +52,7 @@ impl ScriptedAgent<'_> {
 
     /// Draws whether a wrong value is written instead of `right`, and which one. In an object or a list, one value
     /// is replaced. The right value is written if nothing resembles it.
-    fn wrong_value(&self, path: &str, right: &Value, hints: &[Hint]) -> Option<Value> {
+    fn wrong_value(&self, path: &str, right: &Value, statements: &[Statement]) -> Option<Value> {
         if !self.chance(self.profile.wrong_value, || format!("agent/wrong_value/{path}")) {
             return None;
         }
@@ -61,7 +61,7 @@ impl ScriptedAgent<'_> {
         let spec = self.start.tools.iter().find(|spec| spec.name == call.tool);
         let action = action_of(&self.start, call).and_then(|action| spec?.action(action));
         let sources = Sources {
-            hints,
+            statements,
             schema: action.map(|action| &action.input_schema),
             elsewhere: &|field| self.values_elsewhere(field),
         };
@@ -87,11 +87,11 @@ impl ScriptedAgent<'_> {
     }
 
     /// Draws whether a wrong action is taken in the current call instead of `right`, and which one.
-    fn wrong_action(&self, right: &str, hints: &[Hint]) -> Option<String> {
+    fn wrong_action(&self, right: &str, statements: &[Statement]) -> Option<String> {
         let call = self.current_call();
-        let named = hints.iter().flat_map(|hint| match hint {
-            Hint::Actions { names } => names.as_slice(),
-            Hint::Suggest { tool, action } if tool.as_ref().is_none_or(|tool| *tool == call.tool) => {
+        let named = statements.iter().flat_map(|statement| match statement {
+            Statement::Actions { names } => names.as_slice(),
+            Statement::Suggest { tool, action } if tool.as_ref().is_none_or(|tool| *tool == call.tool) => {
                 std::slice::from_ref(action)
             }
             _ => &[],

@@ -90,15 +90,15 @@ fn a_truncated_list_is_narrowed_by_named_filters() {
 
 #[test]
 fn a_filter_without_listed_values_takes_the_intended_value() {
-    for hint in ["string", "user ID or name", "filter by customer"] {
+    for statement in ["string", "user ID or name", "filter by customer"] {
         let notice = format!(
-            "⚠️ Dataset truncated. Showing 50 of 3,200 invoices.\nUse filters to narrow results:\n  • customer: {hint}"
+            "⚠️ Dataset truncated. Showing 50 of 3,200 invoices.\nUse filters to narrow results:\n  • customer: {statement}"
         );
         let intended = json!({"action": "list", "customer": "Ann"});
         let steps = vec![step("billing", intended, json!({"action": "list"}))];
         let answer = ToolResponse { content: vec![rows(0..50), notice], is_error: false };
         let turns = run_episode(&profile("perfect"), steps, 0, 9, |_, _| answer.clone());
-        assert_eq!(sent(&turns), [r#"{"action":"list"}"#, r#"{"action":"list","customer":"Ann"}"#], "{hint}");
+        assert_eq!(sent(&turns), [r#"{"action":"list"}"#, r#"{"action":"list","customer":"Ann"}"#], "{statement}");
     }
 }
 

@@ -1,9 +1,9 @@
 //! Properties that must hold for any text.
 
 use healbench_core::Script;
-use healbench_reader::hints::{Vocabulary, extract};
+use healbench_reader::reading::{Vocabulary, read_statements};
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::episode::*;
 
@@ -52,7 +52,7 @@ proptest! {
     fn arbitrary_text_is_read_alike_twice(text in "\\PC{0,300}") {
         let (tools, script) = (tools(), Script::default());
         let vocabulary = Vocabulary::new(&tools, &script);
-        prop_assert_eq!(extract(&text, &vocabulary), extract(&text, &vocabulary));
+        prop_assert_eq!(read_statements(&text, &vocabulary, &Value::Null), read_statements(&text, &vocabulary, &Value::Null));
     }
 }
 
@@ -83,7 +83,7 @@ fn long_hostile_texts_are_read_in_linear_time() {
             let text = piece.repeat(bytes / piece.len());
             let time = |_| {
                 let started = std::time::Instant::now();
-                extract(&text, &vocabulary);
+                read_statements(&text, &vocabulary, &Value::Null);
                 started.elapsed()
             };
             (0..3).map(time).min().unwrap()

@@ -157,7 +157,7 @@ fn perfect_never_fixes_from_a_bare_line() {
     }
 }
 
-/// The calls of an agent that follows no hints do not depend on the texts.
+/// The calls of an agent that follows no statements do not depend on the texts.
 #[test]
 fn blind_ignores_the_text_of_errors() {
     for (mistake, draft, texts) in mistakes() {
@@ -201,7 +201,7 @@ fn several_fields_are_fixed_up_to_the_profiles_limit() {
     assert_eq!((&sent[1]["amount"], &sent[1]["email"]), (&json!(120), &json!("x")));
 }
 
-/// A hint that the intended value does not satisfy changes nothing.
+/// A statement that the intended value does not satisfy changes nothing.
 #[test]
 fn unexplained_values_are_not_changed() {
     for (name, wrong, message) in [
@@ -360,7 +360,7 @@ fn episodes_are_deterministic() {
     assert!(all.iter().any(|episode| *episode != all[0]), "trials draw differently");
 }
 
-/// Equal hints get equal draws in all formats.
+/// Equal statements get equal draws in all formats.
 #[test]
 fn formats_with_the_same_content_have_the_same_uptake() {
     for (mistake, draft, texts) in mistakes().iter().filter(|(_, _, texts)| texts.len() == 2) {

@@ -1,23 +1,23 @@
-//! Extracts hints from segments: finds phrases, and the fields and values near them.
+//! Extracts statements from segments: finds phrases, and the fields and values near them.
 
 use serde_json::Value;
 
 use super::lists::{List, list_at, sentence, skip_words};
 use super::patterns::{is_format, is_unsigned, json_type};
-use super::phrases::{HintPattern, PhraseTable};
+use super::phrases::{Meaning, PhraseTable};
 use super::segment::{Segment, Subject};
 use super::sent_paths::{path_missing_in_item, path_of_length, path_of_value};
 use super::shape::ShapeField;
 use super::tokens::{Token, TokenKind, lex};
 use super::vocabulary::Vocabulary;
-use super::{ExpectedFormat, Hint, Relation};
+use super::{ExpectedFormat, Relation, Statement};
 
-/// Collects the hints of a text, segment by segment.
-pub(super) struct HintExtractor<'v> {
+/// Collects the statements of a text, segment by segment.
+pub(super) struct StatementReader<'v> {
     pub(super) vocabulary: &'v Vocabulary<'v>,
     sent: &'v Value,
     pub(super) phrases: &'v PhraseTable,
-    pub(super) hints: Vec<Hint>,
+    pub(super) statements: Vec<Statement>,
     /// True if the text has said that the response is truncated. The fields it names from there on are filters.
     pub(super) truncated: bool,
     /// True if the following bulleted lines list actions.
@@ -38,16 +38,20 @@ const GENERIC_NOUNS: [&str; 10] =
     ["value", "values", "type", "name", "field", "input", "argument", "key", "length", "error"];
 /// The maximum distance in tokens between a phrase and the name it refers to.
 const MAX_NAME_DISTANCE: usize = 12;
-/// The maximum number of hints of a text. It bounds the search for duplicates.
-const MAX_HINTS: usize = 500;
+/// The maximum number of statements of a text. It bounds the search for duplicates.
+const MAX_STATEMENTS: usize = 500;
 
-impl<'v> HintExtractor<'v> {
-    pub(super) fn new(vocabulary: &'v Vocabulary<'v>, sent: &'v Value, phrases: &'v PhraseTable) -> HintExtractor<'v> {
-        HintExtractor {
+impl<'v> StatementReader<'v> {
+    pub(super) fn new(
+        vocabulary: &'v Vocabulary<'v>,
+        sent: &'v Value,
+        phrases: &'v PhraseTable,
+    ) -> StatementReader<'v> {
+        StatementReader {
             vocabulary,
             sent,
             phrases,
-            hints: Vec::new(),
+            statements: Vec::new(),
             truncated: false,
             in_action_list: false,
             action: None,
@@ -55,13 +59,13 @@ impl<'v> HintExtractor<'v> {
         }
     }
 
-    pub(super) fn into_hints(self) -> Vec<Hint> {
-        self.hints
+    pub(super) fn into_statements(self) -> Vec<Statement> {
+        self.statements
     }
 
-    pub(super) fn push(&mut self, hint: Hint) {
-        if self.hints.len() < MAX_HINTS && !self.hints.contains(&hint) {
-            self.hints.push(hint);
+    pub(super) fn push(&mut self, statement: Statement) {
+        if self.statements.len() < MAX_STATEMENTS && !self.statements.contains(&statement) {
+            self.statements.push(statement);
         }
     }
 
@@ -78,7 +82,7 @@ impl<'v> HintExtractor<'v> {
         // `role (string): …` states the type.
         let kind = rest.strip_prefix('(').and_then(|rest| rest.split([')', ',']).next());
         if let Some(expected) = kind.and_then(json_type) {
-            self.push(Hint::WrongType { field: field.to_owned(), expected });
+            self.push(Statement::WrongType { field: field.to_owned(), expected });
         }
     }
 
@@ -90,7 +94,7 @@ impl<'v> HintExtractor<'v> {
             _ => None,
         };
         if let Some(object) = object.filter(|object| !object.is_empty()) {
-            self.push(Hint::Example { object: object.clone() });
+            self.push(Statement::Example { object: object.clone() });
         }
     }
 
@@ -125,7 +129,7 @@ impl<'v> HintExtractor<'v> {
         }
         let dropped_field = |field: &&ShapeField| !fields.iter().any(|kept| kept.path == field.path);
         let dropped = previous_shape.iter().flatten().filter(dropped_field).map(|field| field.path.clone()).collect();
-        self.push(Hint::Contract { action: self.action.clone(), fields, dropped });
+        self.push(Statement::Contract { action: self.action.clone(), fields, dropped });
     }
 
     fn note_action(&mut self, tokens: &[Token<'_>]) {
@@ -167,26 +171,26 @@ impl<'v> HintExtractor<'v> {
         }
     }
 
-    fn read_phrase(&mut self, pattern: HintPattern, context: &PhraseContext<'_>, sentence_state: &mut SentenceState) {
+    fn read_phrase(&mut self, pattern: Meaning, context: &PhraseContext<'_>, sentence_state: &mut SentenceState) {
         let tokens = context.tokens;
         let next = context.next;
         match pattern {
-            HintPattern::Missing => self.read_missing(context),
-            HintPattern::MissingNamed => {
+            Meaning::Missing => self.read_missing(context),
+            Meaning::MissingNamed => {
                 let at = skip_words(tokens, next, &["the", "a", "an", "required", "missing"], 3);
                 if let Some(field) = self.subfield(context, at..at + 1).or_else(|| self.name_at(tokens, at)) {
                     self.push_missing(field);
                 }
             }
             // `unknown field x, expected one of a, b` lists fields and not values.
-            HintPattern::Expected | HintPattern::Options | HintPattern::Valid if sentence_state.unrecognized => {}
-            HintPattern::Expected => {
+            Meaning::Expected | Meaning::Options | Meaning::Valid if sentence_state.unrecognized => {}
+            Meaning::Expected => {
                 let list = list_at(tokens, next);
                 if !self.read_wrong_type(context) && list.quoted {
                     self.read_options(&list, context);
                 }
             }
-            HintPattern::Options => {
+            Meaning::Options => {
                 // `valid options for 'currency': …` names the field after the words.
                 if let [of, name, colon, ..] = &tokens[next..]
                     && of.is_word("for")
@@ -195,7 +199,7 @@ impl<'v> HintExtractor<'v> {
                 {
                     let list = list_at(tokens, next + 2);
                     if !list.items.is_empty() {
-                        self.push(Hint::Options { field, values: owned_items(&list) });
+                        self.push(Statement::Options { field, values: owned_items(&list) });
                     }
                     return;
                 }
@@ -206,7 +210,7 @@ impl<'v> HintExtractor<'v> {
                 {
                     let list = list_at(tokens, next + 1);
                     if !list.items.is_empty() {
-                        self.push(Hint::Options { field, values: owned_items(&list) });
+                        self.push(Statement::Options { field, values: owned_items(&list) });
                     }
                     return;
                 }
@@ -215,7 +219,7 @@ impl<'v> HintExtractor<'v> {
                     self.read_options(&list, context);
                 }
             }
-            HintPattern::Valid => {
+            Meaning::Valid => {
                 let named = self.read_format(context) || self.read_wrong_type(context);
                 let noun = usize::from(!tokens.get(next).is_some_and(|token| token.is_symbol(":")));
                 if !named && tokens.get(next + noun).is_some_and(|token| token.is_symbol(":")) {
@@ -223,16 +227,16 @@ impl<'v> HintExtractor<'v> {
                     match tokens[next..next + noun].first().and_then(|word| self.vocabulary.field_of_plural(word.text))
                     {
                         Some(field) if !list.items.is_empty() => {
-                            self.push(Hint::Options { field, values: owned_items(&list) });
+                            self.push(Statement::Options { field, values: owned_items(&list) });
                         }
                         _ => self.read_options(&list, context),
                     }
                 }
             }
-            HintPattern::Invalid => {
+            Meaning::Invalid => {
                 let _ = self.read_format(context) || self.read_wrong_type(context);
             }
-            HintPattern::Format => {
+            Meaning::Format => {
                 let before = context.at.checked_sub(1).map(|before| tokens[before]);
                 match before.filter(|token| is_format(token.text)) {
                     Some(token) => self.push_format(ExpectedFormat::Named(token.text.to_lowercase()), context),
@@ -241,37 +245,37 @@ impl<'v> HintExtractor<'v> {
                     }
                 }
             }
-            HintPattern::FormatName => {
+            Meaning::FormatName => {
                 let words: Vec<String> =
                     tokens[context.at..next].iter().map(|token| token.text.to_lowercase()).collect();
                 self.push_format(ExpectedFormat::Named(words.join(" ")), context);
             }
-            HintPattern::Regex => self.read_regex(context),
-            HintPattern::AtLeast => self.read_bound(Relation::AtLeast, context),
-            HintPattern::Above => self.read_bound(Relation::Above, context),
-            HintPattern::AtMost => self.read_bound(Relation::AtMost, context),
-            HintPattern::Below => self.read_bound(Relation::Below, context),
-            HintPattern::MultipleOf => self.read_bound(Relation::MultipleOf, context),
-            HintPattern::Between => self.read_between(context),
-            HintPattern::Unrecognized => {
+            Meaning::Regex => self.read_regex(context),
+            Meaning::AtLeast => self.read_bound(Relation::AtLeast, context),
+            Meaning::Above => self.read_bound(Relation::Above, context),
+            Meaning::AtMost => self.read_bound(Relation::AtMost, context),
+            Meaning::Below => self.read_bound(Relation::Below, context),
+            Meaning::MultipleOf => self.read_bound(Relation::MultipleOf, context),
+            Meaning::Between => self.read_between(context),
+            Meaning::Unrecognized => {
                 sentence_state.unrecognized = true;
                 self.read_unrecognized(context);
             }
-            HintPattern::ConflictNamed => self.read_conflict(context),
-            HintPattern::Conflict => {
+            Meaning::ConflictNamed => self.read_conflict(context),
+            Meaning::Conflict => {
                 if let Some(field) = self.field(context) {
-                    self.push(Hint::Conflict { field });
+                    self.push(Statement::Conflict { field });
                 }
             }
-            HintPattern::Actions => self.push_actions(&list_at(tokens, next)),
-            HintPattern::Call if !context.segment.attribute => self.read_call(context),
-            HintPattern::Call | HintPattern::Ignored => {}
-            HintPattern::Delay => self.read_delay(context),
-            HintPattern::Transient => self.push(Hint::Transient),
-            HintPattern::Stop if context.segment.subject.is_none_or(|subject| !subject.known) => self.push(Hint::Stop),
-            HintPattern::Stop => {}
-            HintPattern::Truncated => self.read_truncation(context),
-            HintPattern::Page => self.read_page(context),
+            Meaning::Actions => self.push_actions(&list_at(tokens, next)),
+            Meaning::Call if !context.segment.attribute => self.read_call(context),
+            Meaning::Call | Meaning::Ignored => {}
+            Meaning::Delay => self.read_delay(context),
+            Meaning::Transient => self.push(Statement::Transient),
+            Meaning::Stop if context.segment.subject.is_none_or(|subject| !subject.known) => self.push(Statement::Stop),
+            Meaning::Stop => {}
+            Meaning::Truncated => self.read_truncation(context),
+            Meaning::Page => self.read_page(context),
         }
     }
 
@@ -353,9 +357,9 @@ impl<'v> HintExtractor<'v> {
 
     fn push_missing(&mut self, field: String) {
         self.push(if self.vocabulary.is_discriminator(&field) {
-            Hint::MissingDiscriminator { field }
+            Statement::MissingDiscriminator { field }
         } else {
-            Hint::Missing { field }
+            Statement::Missing { field }
         });
     }
 
@@ -373,9 +377,9 @@ impl<'v> HintExtractor<'v> {
         }
         if let Some(field) = self.field(context) {
             if is_unsigned(token.text) {
-                self.push(Hint::Bound { field: field.clone(), relation: Relation::AtLeast, limit: 0.0 });
+                self.push(Statement::Bound { field: field.clone(), relation: Relation::AtLeast, limit: 0.0 });
             }
-            self.push(Hint::WrongType { field, expected });
+            self.push(Statement::WrongType { field, expected });
         }
         true
     }
@@ -399,7 +403,7 @@ impl<'v> HintExtractor<'v> {
         } else if let Some(field) = field
             && !list.items.iter().all(|item| self.vocabulary.field_path(item).as_ref() == Some(&field))
         {
-            self.push(Hint::Options { field, values: owned_items(list) });
+            self.push(Statement::Options { field, values: owned_items(list) });
         }
     }
 
@@ -419,17 +423,17 @@ impl<'v> HintExtractor<'v> {
         let quoted = |token: &&Token<'_>| token.kind == TokenKind::Quoted;
         if list.quoted {
             for item in &list.items {
-                self.push(Hint::Unrecognized { field: self.path_or_name(item) });
+                self.push(Statement::Unrecognized { field: self.path_or_name(item) });
             }
         } else if remove {
             if let Some(field) = self.name_at(tokens, start) {
-                self.push(Hint::Unrecognized { field });
+                self.push(Statement::Unrecognized { field });
             }
         } else if let Some(subject) = context.segment.subject
             && (subject.known
                 || subject.name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte)))
         {
-            self.push(Hint::Unrecognized { field: subject.name.clone() });
+            self.push(Statement::Unrecognized { field: subject.name.clone() });
         } else {
             let sentence = sentence(tokens, context.at);
             let before = tokens[sentence.start..context.at].iter().rev().find(quoted);
@@ -438,7 +442,7 @@ impl<'v> HintExtractor<'v> {
             let bare =
                 || list.items.first().map(|item| self.path_or_name(item)).or_else(|| self.field_in_sentence(context));
             if let Some(field) = field.or_else(bare) {
-                self.push(Hint::Unrecognized { field });
+                self.push(Statement::Unrecognized { field });
             }
         }
     }
@@ -448,7 +452,7 @@ impl<'v> HintExtractor<'v> {
         let list = list_at(context.tokens, context.next);
         let fields: Vec<String> = list.items.iter().filter_map(|item| self.vocabulary.field_path(item)).collect();
         if fields.len() == list.items.len() {
-            fields.into_iter().for_each(|field| self.push(Hint::Conflict { field }));
+            fields.into_iter().for_each(|field| self.push(Statement::Conflict { field }));
         }
     }
 

@@ -1,15 +1,15 @@
-//! Hints about formats, patterns and bounds.
+//! Statements about formats, patterns and bounds.
 
-use super::extractor::{ARTICLES, HintExtractor, PhraseContext};
 use super::lists::skip_words;
 use super::patterns::is_format;
+use super::statement_reader::{ARTICLES, PhraseContext, StatementReader};
 use super::tokens::{Token, TokenKind};
-use super::{ExpectedFormat, Hint, Relation};
+use super::{ExpectedFormat, Relation, Statement};
 
 /// Words that may stand between a phrase and its pattern.
 const PATTERN_WORDS: [&str; 8] = ["the", "pattern", "regex", "regular", "expression", "of", "a", "is"];
 
-impl HintExtractor<'_> {
+impl StatementReader<'_> {
     pub(super) fn read_format(&mut self, context: &PhraseContext<'_>) -> bool {
         let tokens = context.tokens;
         let at = skip_words(tokens, context.next, &ARTICLES, 3);
@@ -22,7 +22,7 @@ impl HintExtractor<'_> {
 
     pub(super) fn push_format(&mut self, expected: ExpectedFormat, context: &PhraseContext<'_>) {
         if let Some(field) = self.field(context) {
-            self.push(Hint::Format { field, expected });
+            self.push(Statement::Format { field, expected });
         }
     }
 
@@ -46,7 +46,7 @@ impl HintExtractor<'_> {
         if let Some(limit) = context.tokens.get(at).and_then(Token::number)
             && let Some(field) = self.field(context)
         {
-            self.push(Hint::Bound { field, relation, limit });
+            self.push(Statement::Bound { field, relation, limit });
         }
     }
 
@@ -66,8 +66,8 @@ impl HintExtractor<'_> {
         if let Some((low, high)) = limits
             && let Some(field) = self.field(context)
         {
-            self.push(Hint::Bound { field: field.clone(), relation: Relation::AtLeast, limit: low });
-            self.push(Hint::Bound { field, relation: Relation::AtMost, limit: high });
+            self.push(Statement::Bound { field: field.clone(), relation: Relation::AtLeast, limit: low });
+            self.push(Statement::Bound { field, relation: Relation::AtMost, limit: high });
         }
     }
 }

@@ -7,11 +7,11 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::extractor::HintExtractor;
 use super::markup::{Tag, attributes, is_quoted, tag_at, unescape};
-use super::phrases::{HintPattern, PhraseTable};
+use super::phrases::{Meaning, PhraseTable};
 use super::segment::{Segment, Subject};
 use super::shape;
+use super::statement_reader::StatementReader;
 use super::tokens::lex;
 use super::vocabulary::Vocabulary;
 
@@ -78,21 +78,21 @@ const MAX_SCOPES: usize = 100;
 const MAX_JSON_DEPTH: usize = 32;
 
 /// Reads all segments of `text`.
-pub(super) fn walk(text: &str, extractor: &mut HintExtractor<'_>) {
-    let mut walker = Walker { scopes: Vec::new(), extractor, failed_parses: 0, depth: 0 };
+pub(super) fn walk(text: &str, reader: &mut StatementReader<'_>) {
+    let mut walker = Walker { scopes: Vec::new(), reader, failed_parses: 0, depth: 0 };
     walker.read_text(text);
 }
 
 struct Walker<'r, 'v> {
     scopes: Vec<Scope>,
-    extractor: &'r mut HintExtractor<'v>,
+    reader: &'r mut StatementReader<'v>,
     failed_parses: usize,
     depth: usize,
 }
 
 impl<'v> Walker<'_, 'v> {
     fn vocabulary(&self) -> &'v Vocabulary<'v> {
-        self.extractor.vocabulary
+        self.reader.vocabulary
     }
 
     fn read_text(&mut self, text: &str) {
@@ -134,7 +134,7 @@ impl<'v> Walker<'_, 'v> {
                     let label = self.label().to_owned();
                     if let Some((value, _)) = json {
                         if is_example(before) || is_example(&label) {
-                            self.extractor.read_example(&value);
+                            self.reader.read_example(&value);
                         } else {
                             self.read_json(&value, "");
                         }
@@ -142,7 +142,7 @@ impl<'v> Walker<'_, 'v> {
                         // The words before the shape on its line, or else the label around it, say whether it is the
                         // previous or the current one.
                         let words = if chunk.trim().is_empty() { label.as_str() } else { chunk };
-                        self.extractor.read_shape(fields, words);
+                        self.reader.read_shape(fields, words);
                     }
                     at += length;
                     start = at;
@@ -227,8 +227,8 @@ impl<'v> Walker<'_, 'v> {
         let body = strip_bullet(&unescaped);
         let bullet = |c: char| matches!(c, '-' | '*' | '+' | '•') || c.is_ascii_digit();
         if body.len() == unescaped.len() || !unescaped.starts_with(bullet) {
-            self.extractor.note_list_heading(body);
-        } else if self.extractor.read_list_item(body) {
+            self.reader.note_list_heading(body);
+        } else if self.reader.read_list_item(body) {
             return;
         }
         let heading = parse_line_heading(body);
@@ -248,7 +248,7 @@ impl<'v> Walker<'_, 'v> {
         if let (Some(subject), Some(heading)) = (&subject, &heading)
             && subject.known
         {
-            self.extractor.read_heading(&subject.name, heading.rest);
+            self.reader.read_heading(&subject.name, heading.rest);
         }
         // `Invalid email address at owner`: the line is about the field at its end.
         let subject = match text.rsplit_once(" at ") {
@@ -266,14 +266,14 @@ impl<'v> Walker<'_, 'v> {
         self.emit_segment(text, "", false);
     }
 
-    /// Passes a segment to the extractor. Its subject is the nearest known field around it, or else the nearest name.
+    /// Passes a segment to the reader. Its subject is the nearest known field around it, or else the nearest name.
     fn emit_segment(&mut self, text: &str, label: &str, attribute: bool) {
         let subjects = || self.scopes.iter().rev().filter_map(|scope| scope.subject.as_ref());
         let subject = subjects().find(|subject| subject.known).or_else(|| subjects().next());
         let mut labels = self.scopes.iter().rev().filter(|scope| scope.level == Level::Block).map(|s| s.label.as_str());
         let label = if label.is_empty() { labels.next().unwrap_or_default() } else { label };
         let outer_label = labels.next().unwrap_or_default();
-        self.extractor.read_segment(&Segment { subject, label, outer_label, text, attribute });
+        self.reader.read_segment(&Segment { subject, label, outer_label, text, attribute });
     }
 
     fn read_json(&mut self, value: &Value, label: &str) {
@@ -293,12 +293,12 @@ impl<'v> Walker<'_, 'v> {
                 self.scopes.push(Scope { level: Level::Block, label: label.to_owned(), subject });
                 for (key, item) in object {
                     if FIELD_KEYS.contains(&key.as_str()) && (json_path(item).is_some() || item.is_array()) {
-                        // This yields no hint, but contract changes name their action here.
+                        // This yields no statement, but contract changes name their action here.
                         if let Value::String(text) = item {
                             self.emit_segment(text, key, true);
                         }
                     } else if is_example(key) {
-                        self.extractor.read_example(item);
+                        self.reader.read_example(item);
                     } else {
                         self.read_json(item, key);
                     }
@@ -312,7 +312,7 @@ impl<'v> Walker<'_, 'v> {
             }
             Value::Array(items) => {
                 let prose = items.iter().filter_map(Value::as_str).any(|item| item.contains(' '));
-                if prose && !is_options_key(self.extractor.phrases, label) {
+                if prose && !is_options_key(self.reader.phrases, label) {
                     for item in items {
                         self.read_json(item, label);
                     }
@@ -336,7 +336,7 @@ impl<'v> Walker<'_, 'v> {
     fn read_leaf(&mut self, text: &str, label: &str) {
         let subject = self.label_subject(label);
         if let Some(subject) = &subject {
-            self.extractor.read_heading(&subject.name, text);
+            self.reader.read_heading(&subject.name, text);
         }
         self.scopes.push(Scope { level: Level::Block, label: label.to_owned(), subject });
         self.emit_segment(text, "", false);
@@ -389,7 +389,7 @@ fn is_options_key(phrases: &PhraseTable, label: &str) -> bool {
     let words = label.replace('_', " ");
     let mut tokens = Vec::new();
     lex(&words, &mut tokens);
-    phrases.is_phrase(&tokens, HintPattern::Options)
+    phrases.is_phrase(&tokens, Meaning::Options)
 }
 
 fn is_example(words: &str) -> bool {

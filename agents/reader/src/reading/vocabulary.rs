@@ -48,7 +48,7 @@ impl<'a> Vocabulary<'a> {
     }
 
     /// Returns everything that [`Vocabulary::new`] reads of its arguments as bytes, beginning with their length: texts
-    /// have the same hints if these bytes are equal. They are computed faster than the vocabulary.
+    /// have the same statements if these bytes are equal. They are computed faster than the vocabulary.
     pub(crate) fn cache_key(tools: &[ToolSpec], script: &Script) -> Vec<u8> {
         let mut out = Vec::with_capacity(1024);
         out.extend_from_slice(&[0; 8]);

@@ -1,4 +1,4 @@
-//! The phrases that the hint extractor recognizes, read from `phrases.tsv`.
+//! The phrases that the statement reader recognizes, read from `phrases.tsv`.
 //!
 //! They are common in error messages of schema validators, web frameworks and tool servers. None is specific to one
 //! error format.
@@ -9,7 +9,7 @@ use super::tokens::{Token, TokenKind};
 
 /// The meaning of a phrase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum HintPattern {
+pub(super) enum Meaning {
     /// A field is missing.
     Missing,
     /// A field is missing, if its name follows immediately: `add the "action" field`.
@@ -51,43 +51,43 @@ pub(super) enum HintPattern {
     Ignored,
 }
 
-impl HintPattern {
+impl Meaning {
     /// Returns the pattern of a kind in `phrases.tsv`.
-    fn from_kind(kind: &str) -> Option<HintPattern> {
+    fn from_kind(kind: &str) -> Option<Meaning> {
         Some(match kind {
-            "missing" => HintPattern::Missing,
-            "missing_named" => HintPattern::MissingNamed,
-            "expected" => HintPattern::Expected,
-            "options" => HintPattern::Options,
-            "valid" => HintPattern::Valid,
-            "at_least" => HintPattern::AtLeast,
-            "above" => HintPattern::Above,
-            "at_most" => HintPattern::AtMost,
-            "below" => HintPattern::Below,
-            "between" => HintPattern::Between,
-            "multiple_of" => HintPattern::MultipleOf,
-            "invalid" => HintPattern::Invalid,
-            "format" => HintPattern::Format,
-            "format_name" => HintPattern::FormatName,
-            "regex" => HintPattern::Regex,
-            "unrecognized" => HintPattern::Unrecognized,
-            "conflict_named" => HintPattern::ConflictNamed,
-            "conflict" => HintPattern::Conflict,
-            "actions" => HintPattern::Actions,
-            "call" => HintPattern::Call,
-            "delay" => HintPattern::Delay,
-            "transient" => HintPattern::Transient,
-            "stop" => HintPattern::Stop,
-            "truncated" => HintPattern::Truncated,
-            "page" => HintPattern::Page,
-            "ignored" => HintPattern::Ignored,
+            "missing" => Meaning::Missing,
+            "missing_named" => Meaning::MissingNamed,
+            "expected" => Meaning::Expected,
+            "options" => Meaning::Options,
+            "valid" => Meaning::Valid,
+            "at_least" => Meaning::AtLeast,
+            "above" => Meaning::Above,
+            "at_most" => Meaning::AtMost,
+            "below" => Meaning::Below,
+            "between" => Meaning::Between,
+            "multiple_of" => Meaning::MultipleOf,
+            "invalid" => Meaning::Invalid,
+            "format" => Meaning::Format,
+            "format_name" => Meaning::FormatName,
+            "regex" => Meaning::Regex,
+            "unrecognized" => Meaning::Unrecognized,
+            "conflict_named" => Meaning::ConflictNamed,
+            "conflict" => Meaning::Conflict,
+            "actions" => Meaning::Actions,
+            "call" => Meaning::Call,
+            "delay" => Meaning::Delay,
+            "transient" => Meaning::Transient,
+            "stop" => Meaning::Stop,
+            "truncated" => Meaning::Truncated,
+            "page" => Meaning::Page,
+            "ignored" => Meaning::Ignored,
             _ => return None,
         })
     }
 }
 
 /// A line of `phrases.tsv`: kind, phrase, and an example in which the phrase is needed.
-type PhraseLine = (HintPattern, &'static str, &'static str);
+type PhraseLine = (Meaning, &'static str, &'static str);
 
 /// Returns the well-formed lines of `phrases.tsv`; a test asserts that all lines are.
 fn phrase_lines() -> impl Iterator<Item = PhraseLine> {
@@ -96,7 +96,7 @@ fn phrase_lines() -> impl Iterator<Item = PhraseLine> {
 
 fn parse_line(line: &'static str) -> Option<PhraseLine> {
     let mut columns = line.split('\t');
-    Some((HintPattern::from_kind(columns.next()?)?, columns.next()?, columns.next()?))
+    Some((Meaning::from_kind(columns.next()?)?, columns.next()?, columns.next()?))
 }
 
 /// Phrases by the first letter and the length of their first word. Within a row the longest phrases come first.
@@ -109,7 +109,7 @@ const LENGTH_CLASSES: usize = 16;
 
 struct Phrase {
     words: Vec<&'static str>,
-    pattern: HintPattern,
+    pattern: Meaning,
 }
 
 impl PhraseTable {
@@ -138,7 +138,7 @@ impl PhraseTable {
         &'t self,
         tokens: &'t [Token<'t>],
         at: usize,
-    ) -> impl Iterator<Item = (HintPattern, usize)> + 't {
+    ) -> impl Iterator<Item = (Meaning, usize)> + 't {
         let first = tokens[at];
         let listed: &[Phrase] = match first.kind {
             TokenKind::Word | TokenKind::Symbol => &self.rows[row_index(first.text)],
@@ -162,7 +162,7 @@ impl PhraseTable {
     }
 
     /// Returns true if `tokens` are exactly one phrase of `pattern`.
-    pub(super) fn is_phrase(&self, tokens: &[Token<'_>], pattern: HintPattern) -> bool {
+    pub(super) fn is_phrase(&self, tokens: &[Token<'_>], pattern: Meaning) -> bool {
         !tokens.is_empty() && self.patterns_at(tokens, 0).any(|found| found == (pattern, tokens.len()))
     }
 }

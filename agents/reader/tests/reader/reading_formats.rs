@@ -1,14 +1,14 @@
-//! Hints in the formats of other servers.
+//! Statements in the formats of other servers.
 
 use healbench_core::Script;
-use healbench_reader::hints::{Vocabulary, extract_with_arguments};
+use healbench_reader::reading::{Vocabulary, read_statements};
 use serde_json::json;
 
-use crate::hints::{LLM_FRIENDLY, assert_hints, describe, hints_of, tools};
+use crate::reading::{LLM_FRIENDLY, assert_statements, describe, statements_of, tools};
 
 #[test]
 fn llm_friendly_markdown() {
-    assert_hints(
+    assert_statements(
         LLM_FRIENDLY,
         &[
             "bound username AtLeast 3",
@@ -32,12 +32,12 @@ fn llm_friendly_markdown() {
             r#"example {"username":"example","age":69}"#,
         ],
     );
-    assert_hints(
+    assert_statements(
         "1. **temperature**: Expected number, received string\n   - Received: \"hot\"\n   - Expected: number\n   - Fix: Provide a \
          number > -273.15 and <= 1000.",
         &["type temperature number", "bound temperature Above -273.15", "bound temperature AtMost 1000"],
     );
-    assert_hints(
+    assert_statements(
         "1. **role**: Invalid enum value\n   - Received: \"superadmin\"\n   - Expected: 'admin' | 'user'\n   - Fix: Use one of \
          these values: \"admin\", \"user\"",
         &["options role admin|user"],
@@ -46,7 +46,7 @@ fn llm_friendly_markdown() {
 
 #[test]
 fn llm_friendly_json() {
-    assert_hints(
+    assert_statements(
         r#"{"error": {"type": "validation", "summary": "Tool XYZ received invalid arguments. 1 validation error(s) found.",
             "issues": [{"field": "age", "problem": "Number must be at least 18", "received": 15, "expected": "minimum 18",
                 "fix": "Provide a integer >= 18 and <= 120."}],
@@ -68,7 +68,7 @@ fn llm_friendly_json() {
 
 #[test]
 fn zod_issues() {
-    assert_hints(
+    assert_statements(
         "MCP error -32602: Invalid arguments for tool users: [\n  {\n    \"code\": \"invalid_type\",\n    \"expected\": \
          \"string\",\n    \"received\": \"undefined\",\n    \"path\": [\n      \"name\"\n    ],\n    \"message\": \
          \"Required\"\n  },\n  {\"code\": \"too_small\", \"minimum\": 18, \"type\": \"number\", \"inclusive\": true, \"path\": \
@@ -91,7 +91,7 @@ fn zod_issues() {
 
 #[test]
 fn pydantic() {
-    assert_hints(
+    assert_statements(
         "4 validation errors for call[create_user]\nrole\n  Input should be 'admin' or 'user' [type=literal_error, \
          input_value='superadmin', input_type=str]\n    For further information visit \
          https://errors.pydantic.dev/2.10/v/literal_error\nname\n  Field required [type=missing, input_value={'budget': 'x'}, \
@@ -117,33 +117,33 @@ fn tags_of_unions() {
              input_type=dict]"
         )
     };
-    assert_hints(
+    assert_statements(
         &error(
             "Input tag 'Gratz' found using 'city' does not match any of the expected tags: 'Graz', 'Wien' \
              [type=union_tag_invalid",
         ),
         &["options address.city Graz|Wien"],
     );
-    assert_hints(
+    assert_statements(
         &error("Unable to extract tag using discriminator 'city' [type=union_tag_not_found"),
         &["missing address.city"],
     );
-    assert_hints("address: 'city' should be one of 'Graz', 'Wien'.", &["options address.city Graz|Wien"]);
+    assert_statements("address: 'city' should be one of 'Graz', 'Wien'.", &["options address.city Graz|Wien"]);
     // A quoted value is no field of the object.
-    assert_hints("address: 'role' should be one of 'Graz', 'Wien'.", &["options address Graz|Wien"]);
+    assert_statements("address: 'role' should be one of 'Graz', 'Wien'.", &["options address Graz|Wien"]);
 }
 
 #[test]
 fn serde() {
-    assert_hints("missing field `amount`", &["missing amount"]);
-    assert_hints("unknown field `foo`, expected one of `amount`, `currency`", &["unrecognised foo"]);
+    assert_statements("missing field `amount`", &["missing amount"]);
+    assert_statements("unknown field `foo`, expected one of `amount`, `currency`", &["unrecognised foo"]);
     let (tools, script) = (tools(), Script::default());
     let vocabulary = Vocabulary::new(&tools, &script);
     let sent = json!({"role": "superadmin", "budget": "ten"});
-    let after = |text| describe(&extract_with_arguments(text, &vocabulary, &sent));
+    let after = |text| describe(&read_statements(text, &vocabulary, &sent));
     assert_eq!(after("unknown variant `superadmin`, expected `admin` or `user`"), ["options role admin|user"]);
     assert_eq!(after("invalid type: string \"ten\", expected i64"), ["type budget integer"]);
-    assert_eq!(hints_of("unknown variant `superadmin`, expected `admin` or `user`"), Vec::<String>::new());
+    assert_eq!(statements_of("unknown variant `superadmin`, expected `admin` or `user`"), Vec::<String>::new());
 }
 
 /// A repeated value identifies the only argument that contained it, at any depth.
@@ -170,16 +170,16 @@ fn values_that_were_sent_name_their_field() {
         ("invalid type: integer `2`, expected a string", &[]),
         ("invalid length 2, expected >= 3 elements", &["bound lines AtLeast 3"]),
     ] {
-        assert_eq!(describe(&extract_with_arguments(text, &vocabulary, &sent)), expected, "{text}");
+        assert_eq!(describe(&read_statements(text, &vocabulary, &sent)), expected, "{text}");
     }
     // Two arguments have the value.
     let twice = json!({"age": 7, "lines": [{"pieces": 7}]});
-    assert!(extract_with_arguments("invalid type: integer `7`, expected a string", &vocabulary, &twice).is_empty());
+    assert!(read_statements("invalid type: integer `7`, expected a string", &vocabulary, &twice).is_empty());
 }
 
 #[test]
 fn problem_json() {
-    assert_hints(
+    assert_statements(
         r##"{"type": "about:blank", "title": "Validation failed", "status": 422, "detail": "The arguments are invalid.", "errors":
             [{"pointer": "#/role", "detail": "must be one of admin, user"}, {"pointer": "/address/city", "detail": "is required"}],
             "retry_after": 30}"##,
@@ -202,9 +202,9 @@ fn messages_with_their_places() {
     let lines = "MCP error -32602: Input validation error: Invalid arguments for tool users: Invalid input: expected number, \
                  received undefined at age\nInvalid email address at email\nInvalid option: expected one of \"admin\"|\"user\" at \
                  role\nToo small: expected number to be >=1 at lines[0].qty\nUnrecognized key: \"colour\"";
-    assert_hints(lines, &expected);
+    assert_statements(lines, &expected);
     let inline = "Input validation error: Invalid arguments for tool users: age: Invalid input: expected number, received \
                   undefined, email: Invalid email address, role: Invalid option: expected one of \"admin\"|\"user\", lines.0.qty: \
                   Too small: expected number to be >=1, Unrecognized key: \"colour\"";
-    assert_hints(inline, &expected);
+    assert_statements(inline, &expected);
 }

@@ -1,13 +1,12 @@
-//! Extracts the hints of a text: what it says about a failed call, or about how to get a better response.
+//! Extracts the statements of a text: what it says about a failed call, or about how to get a better response.
 //!
-//! One extractor reads all texts. It knows common text structures (elements, JSON objects, bullets, indentation,
+//! One reader reads all texts. It knows common text structures (elements, JSON objects, bullets, indentation,
 //! quotes) and the meaning of phrases. It does not know the error format and must not depend on it. It makes no
-//! guesses: `Error: Invalid arguments` yields no hint.
+//! guesses: `Error: Invalid arguments` yields no statement.
 
 mod advice;
 mod constraints;
 mod echoed_values;
-mod extractor;
 mod lists;
 mod markup;
 mod patterns;
@@ -16,6 +15,7 @@ mod segment;
 mod segments;
 mod sent_paths;
 mod shape;
+mod statement_reader;
 mod tokens;
 mod vocabulary;
 
@@ -25,9 +25,9 @@ use serde_json::Value;
 pub use shape::ShapeField;
 pub use vocabulary::Vocabulary;
 
-/// A hint extracted from a text. Fields are dotted paths (`address.city`, `lines.0.qty`).
+/// A statement extracted from a text. Fields are dotted paths (`address.city`, `lines.0.qty`).
 #[derive(Debug, Clone, PartialEq)]
-pub enum Hint {
+pub enum Statement {
     /// The field is required.
     Missing { field: String },
     /// The field has to have this JSON type.
@@ -129,17 +129,12 @@ pub enum ExpectedFormat {
     Pattern(String),
 }
 
-/// Extracts all hints from `text`, without duplicates, in the order of the text.
-pub fn extract(text: &str, vocabulary: &Vocabulary<'_>) -> Vec<Hint> {
-    extract_with_arguments(text, vocabulary, &Value::Null)
-}
-
-/// Like [`extract`], but also uses the arguments that were sent: if a text names no field but quotes a value
-/// (``unknown variant `superadmin` ``) that occurs once in the arguments, the hint is about that argument. Words inside quoted values of
-/// arguments are ignored.
-pub fn extract_with_arguments(text: &str, vocabulary: &Vocabulary<'_>, sent: &Value) -> Vec<Hint> {
+/// Returns all statements of `text`, without duplicates, in the order of the text. `sent` are the arguments of the call, or null: if a text
+/// names no field but quotes a value (``unknown variant `superadmin` ``) that occurs once in them, the statement is about that argument.
+/// Words inside quoted values of arguments are ignored.
+pub fn read_statements(text: &str, vocabulary: &Vocabulary<'_>, sent: &Value) -> Vec<Statement> {
     let (text, sent) = echoed_values::mask_echoed_values(text, sent);
-    let mut extractor = extractor::HintExtractor::new(vocabulary, &sent, phrases::PhraseTable::built_in());
-    segments::walk(&text, &mut extractor);
-    extractor.into_hints()
+    let mut reader = statement_reader::StatementReader::new(vocabulary, &sent, phrases::PhraseTable::built_in());
+    segments::walk(&text, &mut reader);
+    reader.into_statements()
 }

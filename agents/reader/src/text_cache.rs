@@ -15,18 +15,18 @@ const MAX_BYTES: usize = 16 << 20;
 const ENTRY_OVERHEAD_BYTES: usize = 512;
 
 /// Values by key and text.
-pub(super) struct HintCache<T> {
+pub(super) struct TextCache<T> {
     entries: FxHashMap<Box<[u8]>, FxHashMap<Box<str>, T>>,
     bytes: usize,
 }
 
-impl<T> Default for HintCache<T> {
-    fn default() -> HintCache<T> {
-        HintCache { entries: FxHashMap::default(), bytes: 0 }
+impl<T> Default for TextCache<T> {
+    fn default() -> TextCache<T> {
+        TextCache { entries: FxHashMap::default(), bytes: 0 }
     }
 }
 
-impl<T: Clone> HintCache<T> {
+impl<T: Clone> TextCache<T> {
     /// Returns the cached value, or inserts the result of `compute`.
     pub(super) fn get_or_insert_with(&mut self, key: &[u8], text: &str, compute: impl FnOnce() -> T) -> T {
         if let Some(entry) = self.entries.get(key).and_then(|texts| texts.get(text)) {

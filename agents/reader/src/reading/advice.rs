@@ -1,27 +1,27 @@
-//! Hints about what to call and when, rather than about arguments.
+//! Statements about what to call and when, rather than about arguments.
 
-use super::Hint;
-use super::extractor::{HintExtractor, PhraseContext, owned_items};
+use super::Statement;
 use super::lists::{List, list_at, sentence, skip_words};
-use super::phrases::HintPattern;
+use super::phrases::Meaning;
 use super::segment::Segment;
+use super::statement_reader::{PhraseContext, StatementReader, owned_items};
 use super::tokens::{Token, TokenKind, lex};
 
 /// The maximum length of a heading.
 const MAX_HEADING_BYTES: usize = 80;
 
-impl HintExtractor<'_> {
+impl StatementReader<'_> {
     /// Reads a list of actions. Qualified names (`billing.list`) are suggested calls; others are values of the discriminator.
     pub(super) fn push_actions(&mut self, list: &List<'_>) {
         let mut names = Vec::new();
         for item in &list.items {
             match self.vocabulary.resolve_action(item) {
-                Some((tool, action)) => self.push(Hint::Suggest { tool: Some(tool), action }),
+                Some((tool, action)) => self.push(Statement::Suggest { tool: Some(tool), action }),
                 None => names.push((*item).to_owned()),
             }
         }
         if !names.is_empty() {
-            self.push(Hint::Actions { names });
+            self.push(Statement::Actions { names });
         }
     }
 
@@ -29,13 +29,12 @@ impl HintExtractor<'_> {
     pub(super) fn read_action_element(&mut self, segment: &Segment<'_>, text: &[Token<'_>]) {
         let [only] = text else { return };
         if let Some((tool, action)) = self.vocabulary.resolve_action(only.text) {
-            self.push(Hint::Suggest { tool: Some(tool), action });
+            self.push(Statement::Suggest { tool: Some(tool), action });
             return;
         }
         let mut outer = Vec::new();
         lex(segment.outer_label, &mut outer);
-        if outer.is_empty() || !self.phrases.patterns_at(&outer, 0).any(|(pattern, _)| pattern == HintPattern::Actions)
-        {
+        if outer.is_empty() || !self.phrases.patterns_at(&outer, 0).any(|(pattern, _)| pattern == Meaning::Actions) {
             return;
         }
         self.push_listed_action(only.text);
@@ -43,14 +42,14 @@ impl HintExtractor<'_> {
 
     /// Adds an action to the latest list of actions.
     fn push_listed_action(&mut self, name: &str) {
-        let listed = self.hints.iter_mut().rev().find_map(|hint| match hint {
-            Hint::Actions { names } => Some(names),
+        let listed = self.statements.iter_mut().rev().find_map(|statement| match statement {
+            Statement::Actions { names } => Some(names),
             _ => None,
         });
         match listed {
             Some(names) if names.iter().any(|known| known == name) => {}
             Some(names) => names.push(name.to_owned()),
-            None => self.push(Hint::Actions { names: vec![name.to_owned()] }),
+            None => self.push(Statement::Actions { names: vec![name.to_owned()] }),
         }
     }
 
@@ -62,7 +61,7 @@ impl HintExtractor<'_> {
         }
         let mut tokens = Vec::new();
         lex(line.trim_start_matches(['#', '*', ' ']).trim_end_matches(':'), &mut tokens);
-        self.in_action_list = self.phrases.is_phrase(&tokens, HintPattern::Actions);
+        self.in_action_list = self.phrases.is_phrase(&tokens, Meaning::Actions);
     }
 
     /// Reads a bulleted line. Returns true if it is an item of a list of actions.
@@ -74,7 +73,7 @@ impl HintExtractor<'_> {
         lex(line, &mut tokens);
         let [only] = tokens.as_slice() else { return false };
         match self.vocabulary.resolve_action(only.text) {
-            Some((tool, action)) => self.push(Hint::Suggest { tool: Some(tool), action }),
+            Some((tool, action)) => self.push(Statement::Suggest { tool: Some(tool), action }),
             None => self.push_listed_action(only.text),
         }
         true
@@ -91,11 +90,11 @@ impl HintExtractor<'_> {
         while let Some(token) = tokens.get(at).filter(|token| matches!(token.kind, TokenKind::Word | TokenKind::Quoted))
         {
             if let Some((tool, action)) = self.vocabulary.resolve_action(token.text) {
-                self.push(Hint::Suggest { tool: Some(tool), action });
+                self.push(Statement::Suggest { tool: Some(tool), action });
             } else if ["call", "try", "run", "invoke", "use"].iter().any(|verb| tokens[context.at].is_word(verb))
                 && self.vocabulary.is_action(token.text)
             {
-                self.push(Hint::Suggest { tool: None, action: token.text.to_owned() });
+                self.push(Statement::Suggest { tool: None, action: token.text.to_owned() });
             }
             // Skip an unknown name; a later one may be known. `, or` is two separators.
             let separators = tokens.iter().skip(at + 1).take(2).take_while(|token| is_separator(token)).count();
@@ -116,7 +115,7 @@ impl HintExtractor<'_> {
         if !has_new || list.items.iter().any(|name| self.vocabulary.resolve_action(name).is_some()) {
             return false;
         }
-        self.push(Hint::Actions { names: owned_items(&list) });
+        self.push(Statement::Actions { names: owned_items(&list) });
         true
     }
 
@@ -131,7 +130,7 @@ impl HintExtractor<'_> {
         let Some(amount) = tokens.get(at).and_then(Token::number).filter(|amount| *amount >= 0.0) else {
             let again = tokens[context.at..context.next].iter().any(|token| token.is_word("again"));
             if again {
-                self.push(Hint::Transient);
+                self.push(Statement::Transient);
             }
             return;
         };
@@ -146,7 +145,7 @@ impl HintExtractor<'_> {
             _ => amount,
         };
         // `as` saturates at `u32::MAX` seconds, longer than any real delay.
-        self.push(Hint::Delay { seconds: seconds.ceil() as u32 });
+        self.push(Statement::Delay { seconds: seconds.ceil() as u32 });
     }
 
     pub(super) fn read_truncation(&mut self, context: &PhraseContext<'_>) {
@@ -188,14 +187,15 @@ impl HintExtractor<'_> {
         let step = amount.number().filter(|step| *step >= 1.0 && step.fract() == 0.0);
         if let (Some(field), Some(step)) = (self.vocabulary.field_path(name.text), step) {
             // `as` saturates at a value larger than any real list.
-            self.push(Hint::Page { field, step: step as u64 });
+            self.push(Statement::Page { field, step: step as u64 });
         }
     }
 
     pub(super) fn push_narrow(&mut self, field: String, values: Vec<String>) {
-        let known = self.hints.iter().any(|e| matches!(e, Hint::Narrow { field: known, .. } if *known == field));
+        let known =
+            self.statements.iter().any(|e| matches!(e, Statement::Narrow { field: known, .. } if *known == field));
         if !known {
-            self.push(Hint::Narrow { field, values });
+            self.push(Statement::Narrow { field, values });
         }
     }
 }

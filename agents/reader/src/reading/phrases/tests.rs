@@ -1,0 +1,84 @@
+use healbench_core::{ActionSpec, Script, ToolSpec};
+use serde_json::{Value, json};
+
+use super::super::statement_reader::StatementReader;
+use super::super::{Relation, Statement, Vocabulary, segments};
+use super::*;
+
+fn tools() -> Vec<ToolSpec> {
+    let action = |name: &str, properties: Value| ActionSpec {
+        name: name.to_owned(),
+        description: String::new(),
+        input_schema: json!({"type": "object", "properties": properties}),
+        read_only: false,
+    };
+    vec![ToolSpec {
+        name: "billing".to_owned(),
+        description: String::new(),
+        discriminator: Some("action".to_owned()),
+        actions: vec![
+            action("create", json!({"age": {}, "length": {}, "results": {}, "role": {}, "status": {}, "type": {}})),
+            action("list", json!({})),
+        ],
+    }]
+}
+
+fn statements_with(table: &PhraseTable, text: &str) -> Vec<Statement> {
+    let (tools, script) = (tools(), Script::default());
+    let vocabulary = Vocabulary::new(&tools, &script);
+    let mut reader = StatementReader::new(&vocabulary, &Value::Null, table);
+    segments::walk(text, &mut reader);
+    reader.into_statements()
+}
+
+fn is_of_pattern(statement: &Statement, pattern: Meaning) -> bool {
+    use Meaning::*;
+    match statement {
+        Statement::Missing { .. } | Statement::MissingDiscriminator { .. } => matches!(pattern, Missing | MissingNamed),
+        Statement::WrongType { .. } => matches!(pattern, Expected | Valid | Invalid),
+        Statement::Options { .. } => matches!(pattern, Expected | Options | Valid),
+        Statement::Format { .. } => matches!(pattern, Valid | Invalid | Format | FormatName | Regex),
+        Statement::Bound { relation, .. } => match relation {
+            Relation::AtLeast => matches!(pattern, AtLeast | Between),
+            Relation::AtMost => matches!(pattern, AtMost | Between),
+            Relation::Above => pattern == Above,
+            Relation::Below => pattern == Below,
+            Relation::MultipleOf => pattern == MultipleOf,
+        },
+        Statement::Unrecognized { .. } => pattern == Unrecognized,
+        Statement::Conflict { .. } => matches!(pattern, Conflict | ConflictNamed),
+        Statement::Actions { .. } => pattern == Actions,
+        Statement::Suggest { .. } => matches!(pattern, Call | Actions),
+        Statement::Delay { .. } => pattern == Delay,
+        Statement::Transient => matches!(pattern, Transient | Delay),
+        Statement::Stop => pattern == Stop,
+        Statement::Narrow { .. } => pattern == Truncated,
+        Statement::Page { .. } => pattern == Page,
+        Statement::Contract { .. } | Statement::Example { .. } => false,
+    }
+}
+
+#[test]
+fn every_phrase_is_needed_by_its_example() {
+    let text = include_str!("../phrases.tsv");
+    let raw: Vec<&'static str> = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+    let lines: Vec<PhraseLine> = phrase_lines().collect();
+    let malformed = raw.iter().find(|line| parse_line(line).is_none() || line.split('\t').count() != 3);
+    assert_eq!(malformed, None, "a line is not `kind<TAB>phrase<TAB>example` with a known kind");
+    for (index, (pattern, phrase, example)) in lines.iter().enumerate() {
+        let others = lines.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, line)| *line);
+        let example = example.replace("\\n", "\n");
+        let with = statements_with(PhraseTable::built_in(), &example);
+        let without = statements_with(&PhraseTable::new(others), &example);
+        if *pattern == Meaning::Ignored {
+            assert!(
+                without.iter().any(|statement| !with.contains(statement)),
+                "`{phrase}` suppresses no statement of `{example}`"
+            );
+        } else {
+            let understood = with.iter().any(|statement| is_of_pattern(statement, *pattern));
+            assert!(understood, "`{example}` yields no {pattern:?} statement: {with:?}");
+            assert_ne!(with, without, "`{example}` is understood without `{phrase}`: delete one of the two lines");
+        }
+    }
+}
