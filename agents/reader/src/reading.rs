@@ -5,23 +5,34 @@
 //! guesses: `Error: Invalid arguments` yields no statement.
 
 mod advice;
+mod clauses;
 mod constraints;
 mod echoed_values;
+mod error_kind;
+mod layout;
 mod lists;
 mod markup;
+mod mentions;
+mod orders;
+mod outcome;
 mod patterns;
 mod phrases;
+mod prediction;
 mod segment;
 mod segments;
 mod sent_paths;
 mod shape;
 mod statement_reader;
 mod tokens;
+mod values;
 mod vocabulary;
 
 use healbench_core::Object;
 use serde_json::Value;
 
+pub use error_kind::{ERROR_KINDS, ErrorKind};
+pub use outcome::reports_error;
+pub use prediction::{InvalidRecord, predict};
 pub use shape::ShapeField;
 pub use vocabulary::Vocabulary;
 
@@ -104,6 +115,79 @@ pub enum Statement {
     },
     /// An example of valid arguments.
     Example { object: Object },
+    /// The value that the field should have.
+    Value {
+        field: String,
+        /// `None` if the text describes it only: "the slug of the account".
+        value: Option<Value>,
+    },
+    /// The value has to be higher or lower than that of another field.
+    Compared {
+        field: String,
+        /// [`Relation::Above`] or [`Relation::Below`].
+        relation: Relation,
+        other: String,
+    },
+    /// The field has another name.
+    Rename {
+        /// The field as it was sent.
+        field: String,
+        name: String,
+    },
+    /// Something has to be read before, and no tool is named.
+    Lookup {
+        /// The field whose value it gives, if the text names one.
+        field: Option<String>,
+    },
+    /// A search that found nothing should be made with other words or filters.
+    SearchDifferently { field: Option<String> },
+    /// The field is at fault, and nothing else is said about it.
+    Fault { field: String, fault: Fault },
+}
+
+/// What is wrong, as far as a text says it without a remedy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// A value that is not accepted.
+    Invalid,
+    /// The thing that a value names does not exist.
+    NotFound,
+    /// A search found nothing.
+    NothingFound,
+    /// The thing exists, but its state does not allow the call.
+    State,
+    /// A fault of the server.
+    Internal,
+}
+
+impl Statement {
+    /// Returns the field that the statement is about.
+    pub fn field(&self) -> Option<&str> {
+        match self {
+            Statement::Missing { field }
+            | Statement::WrongType { field, .. }
+            | Statement::Options { field, .. }
+            | Statement::Bound { field, .. }
+            | Statement::Format { field, .. }
+            | Statement::Unrecognized { field }
+            | Statement::Conflict { field }
+            | Statement::MissingDiscriminator { field }
+            | Statement::Narrow { field, .. }
+            | Statement::Page { field, .. }
+            | Statement::Value { field, .. }
+            | Statement::Compared { field, .. }
+            | Statement::Rename { field, .. }
+            | Statement::Fault { field, .. } => Some(field),
+            Statement::Lookup { field } | Statement::SearchDifferently { field } => field.as_deref(),
+            Statement::Actions { .. }
+            | Statement::Suggest { .. }
+            | Statement::Delay { .. }
+            | Statement::Transient
+            | Statement::Stop
+            | Statement::Contract { .. }
+            | Statement::Example { .. } => None,
+        }
+    }
 }
 
 /// The required relation of a value to a limit.
@@ -129,12 +213,105 @@ pub enum ExpectedFormat {
     Pattern(String),
 }
 
+/// What a text says.
+#[derive(Debug, Clone)]
+pub struct Reading {
+    pub statements: Vec<Statement>,
+    /// The words that each statement was read from: a sentence, a line or a value.
+    pub words: Vec<String>,
+    /// The kind of the error; `None` if the text reports none.
+    pub kind: Option<ErrorKind>,
+    pub facts: Facts,
+}
+
+/// What an error text tells, whatever it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// It names an argument as missing or at fault.
+    pub names_field: bool,
+    /// It says what to do.
+    pub states_remedy: bool,
+    /// It names another tool or action to call.
+    pub names_tool: bool,
+}
+
+impl Statement {
+    /// Returns true if the statement says what to do.
+    pub fn is_remedy(&self) -> bool {
+        !matches!(self, Statement::Fault { .. } | Statement::Transient)
+    }
+}
+
+/// The version of the reader. It rises with every change of what is read from a text.
+pub const READER_VERSION: u32 = 2;
+
+/// Reads `text` as the answer to a call with the arguments `sent`, or null if they are not known. `is_error` is what the protocol says of
+/// it; if that is `None`, the text itself decides. A text that reports no error has no statements but those about getting more of it.
+pub fn read(text: &str, vocabulary: &Vocabulary<'_>, sent: &Value, is_error: Option<bool>) -> Reading {
+    let is_error = is_error.unwrap_or_else(|| reports_error(text));
+    let is_document = outcome::is_document(&text.trim_start().to_lowercase());
+    let original = sent;
+    let (text, sent) = echoed_values::mask_echoed_values(text, sent);
+    let text = layout::unfold(&text);
+    let mut reader =
+        statement_reader::StatementReader::new(vocabulary, &sent, original, phrases::PhraseTable::built_in());
+    reader.keep_words();
+    segments::walk(&text, &mut reader);
+    let (statements, words, faults) = reader.finish_with_words();
+    let (statements, words): (Vec<Statement>, Vec<String>) = statements
+        .into_iter()
+        .zip(words)
+        .filter(|(statement, _)| {
+            is_error && !is_document || matches!(statement, Statement::Narrow { .. } | Statement::Page { .. })
+        })
+        .unzip();
+    let (statements, words) = without_met_types(statements, words, &sent);
+    let facts = Facts::of(&statements);
+    let kind = is_error.then(|| ErrorKind::of(&statements, &faults));
+    Reading { statements, words, kind, facts }
+}
+
+/// Removes the types that the sent values have, where more is said about a field: "expected number to be <= 100".
+fn without_met_types(statements: Vec<Statement>, words: Vec<String>, sent: &Value) -> (Vec<Statement>, Vec<String>) {
+    let is_more = |field: &str| {
+        statements.iter().any(|other| {
+            other.field() == Some(field) && other.is_remedy() && !matches!(other, Statement::WrongType { .. })
+        })
+    };
+    let is_met = |statement: &Statement| match statement {
+        Statement::WrongType { field, expected } => {
+            is_more(field)
+                && crate::paths::get(sent, field).is_some_and(|value| crate::repair::has_type(value, expected))
+        }
+        _ => false,
+    };
+    let kept: Vec<bool> = statements.iter().map(|statement| !is_met(statement)).collect();
+    statements.into_iter().zip(words).zip(kept).filter(|(_, kept)| *kept).map(|(pair, _)| pair).unzip()
+}
+
+impl Facts {
+    fn of(statements: &[Statement]) -> Facts {
+        let is_page = |statement: &&Statement| matches!(statement, Statement::Narrow { .. } | Statement::Page { .. });
+        Facts {
+            names_field: statements
+                .iter()
+                .filter(|statement| !is_page(statement))
+                .any(|statement| statement.field().is_some()),
+            states_remedy: statements.iter().any(Statement::is_remedy),
+            names_tool: statements.iter().any(|statement| matches!(statement, Statement::Suggest { .. })),
+        }
+    }
+}
+
 /// Returns all statements of `text`, without duplicates, in the order of the text. `sent` are the arguments of the call, or null: if a text
 /// names no field but quotes a value (``unknown variant `superadmin` ``) that occurs once in them, the statement is about that argument.
 /// Words inside quoted values of arguments are ignored.
 pub fn read_statements(text: &str, vocabulary: &Vocabulary<'_>, sent: &Value) -> Vec<Statement> {
+    let original = sent;
     let (text, sent) = echoed_values::mask_echoed_values(text, sent);
-    let mut reader = statement_reader::StatementReader::new(vocabulary, &sent, phrases::PhraseTable::built_in());
+    let text = layout::unfold(&text);
+    let mut reader =
+        statement_reader::StatementReader::new(vocabulary, &sent, original, phrases::PhraseTable::built_in());
     segments::walk(&text, &mut reader);
-    reader.into_statements()
+    reader.finish().0
 }

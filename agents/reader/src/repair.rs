@@ -95,6 +95,27 @@ pub(super) fn repairs(statement: &Statement, arguments: &Value, context: &Repair
             let sent = paths::get(arguments, field);
             context.value(field).filter(|known| sent != Some(known)).map(|known| put(field, known)).unwrap_or_default()
         }
+        Statement::Value { field, value: Some(stated) } => {
+            if paths::get(arguments, field) == Some(stated) {
+                Vec::new()
+            } else {
+                put(field, stated.clone())
+            }
+        }
+        Statement::Value { field, value: None } | Statement::Compared { field, .. } => {
+            replace(field, &|value| paths::get(arguments, field) != Some(value))
+        }
+        Statement::Rename { field, name } => {
+            let (parent, _) = paths::split(field);
+            let path = if parent.is_empty() || name.contains('.') { name.clone() } else { format!("{parent}.{name}") };
+            match paths::get(arguments, field) {
+                Some(sent) => {
+                    let value = context.value(&path).unwrap_or_else(|| sent.clone());
+                    vec![vec![ArgumentEdit::Remove(field.clone()), ArgumentEdit::Set(path, value)]]
+                }
+                None => Vec::new(),
+            }
+        }
         Statement::Format { field, expected } => repair_format(field, expected, arguments, context),
         Statement::Unrecognized { field } => repair_unrecognized(field, arguments, context),
         Statement::Actions { names } => {
@@ -130,7 +151,10 @@ pub(super) fn repairs(statement: &Statement, arguments: &Value, context: &Repair
         | Statement::Transient
         | Statement::Stop
         | Statement::Narrow { .. }
-        | Statement::Page { .. } => Vec::new(),
+        | Statement::Page { .. }
+        | Statement::Lookup { .. }
+        | Statement::SearchDifferently { .. }
+        | Statement::Fault { .. } => Vec::new(),
     }
 }
 
@@ -264,7 +288,7 @@ fn fits_shape_type(value: &Value, kind: &str) -> Option<bool> {
     known.then(|| has_type(value, word))
 }
 
-fn has_type(value: &Value, expected: &str) -> bool {
+pub(super) fn has_type(value: &Value, expected: &str) -> bool {
     match expected {
         // JSON Schema counts 1.0 as an integer.
         "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),

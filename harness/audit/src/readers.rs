@@ -33,32 +33,9 @@ fn script(tool: &ToolSpec, base: &Value, sent: &Value) -> Script {
     }
 }
 
-/// Returns the field that a statement is about.
-fn field(statement: &Statement) -> Option<&str> {
-    match statement {
-        Statement::Missing { field }
-        | Statement::WrongType { field, .. }
-        | Statement::Options { field, .. }
-        | Statement::Bound { field, .. }
-        | Statement::Format { field, .. }
-        | Statement::Unrecognized { field }
-        | Statement::Conflict { field }
-        | Statement::MissingDiscriminator { field }
-        | Statement::Narrow { field, .. }
-        | Statement::Page { field, .. } => Some(field),
-        Statement::Actions { .. }
-        | Statement::Suggest { .. }
-        | Statement::Delay { .. }
-        | Statement::Transient
-        | Statement::Stop
-        | Statement::Contract { .. }
-        | Statement::Example { .. } => None,
-    }
-}
-
 /// Returns true if a statement is about the field of a probe. The field of a misspelled name is the right one or the wrong one.
 fn is_about(draft: &Draft, statement: &Statement) -> bool {
-    field(statement).is_some_and(|found| found == draft.path || found_in(draft, found))
+    statement.field().is_some_and(|found| found == draft.path || found_in(draft, found))
 }
 
 /// Returns true if a name is the misspelled one that was sent.

@@ -1,13 +1,13 @@
 //! Calls that a text advises.
 
-use healbench_core::Step;
+use healbench_core::{ActionSpec, Step, ToolCall, ToolSpec};
 
 use super::ScriptedAgent;
 use super::wrong_repair::MeantCall;
 use crate::lookup::{action_of, advised_call};
 use crate::reading::Statement;
 
-impl ScriptedAgent<'_> {
+impl<'a> ScriptedAgent<'a> {
     /// Returns true if the statements advise something that the agent can do and has not done: a repair, a call, or a delay.
     pub(super) fn has_untried_advice(&self, statements: &[Statement]) -> bool {
         let is_delay = |statement: &Statement| matches!(statement, Statement::Delay { .. });
@@ -64,6 +64,11 @@ impl ScriptedAgent<'_> {
                         None => continue,
                     }
                 }
+                // No tool is named: one that reads what the call is about.
+                Statement::Lookup { .. } => match self.reading_action(&last) {
+                    Some(action) => (&last.tool, action),
+                    None => continue,
+                },
                 _ => continue,
             };
             let suggestion = (tool.clone(), action.clone());
@@ -73,6 +78,17 @@ impl ScriptedAgent<'_> {
             }
         }
         suggestions
+    }
+
+    /// Returns an action of the tool that reads and was not called on advice in this step.
+    fn reading_action(&self, last: &ToolCall) -> Option<&'a String> {
+        let tools: &'a [ToolSpec] = self.start.tools;
+        let spec = tools.iter().find(|spec| spec.name == last.tool)?;
+        let is_new = |action: &&ActionSpec| {
+            action.read_only
+                && !self.followed.iter().any(|(tool, followed)| *tool == last.tool && *followed == action.name)
+        };
+        spec.actions.iter().find(is_new).map(|action| &action.name)
     }
 
     /// Returns true if an action may be called on advice: it is read-only, or the task needs it anyway.

@@ -1,11 +1,15 @@
 //! Statements about what to call and when, rather than about arguments.
 
 use super::Statement;
+use super::clauses::is_negated;
 use super::lists::{List, list_at, sentence, skip_words};
 use super::phrases::Meaning;
 use super::segment::Segment;
 use super::statement_reader::{PhraseContext, StatementReader, owned_items};
 use super::tokens::{Token, TokenKind, lex};
+
+/// The maximum number of words between a verb that advises a call and the name of the tool.
+const MAX_CALL_DISTANCE: usize = 7;
 
 /// The maximum length of a heading.
 const MAX_HEADING_BYTES: usize = 80;
@@ -99,9 +103,23 @@ impl StatementReader<'_> {
             // Skip an unknown name; a later one may be known. `, or` is two separators.
             let separators = tokens.iter().skip(at + 1).take(2).take_while(|token| is_separator(token)).count();
             if separators == 0 {
-                return;
+                break;
             }
             at += 1 + separators;
+        }
+        self.read_named_call(context);
+    }
+
+    /// Reads a call that is named later in the sentence: `take a new snapshot with browser_snapshot`.
+    fn read_named_call(&mut self, context: &PhraseContext<'_>) {
+        let range = sentence(context.tokens, context.at);
+        if is_negated(context.tokens, &range, context.at) {
+            return;
+        }
+        let later = context.tokens[context.next..range.end].iter().take(MAX_CALL_DISTANCE);
+        let named = later.filter(|token| matches!(token.kind, TokenKind::Word | TokenKind::Quoted));
+        if let Some((tool, action)) = named.into_iter().find_map(|token| self.vocabulary.resolve_action(token.text)) {
+            self.push(Statement::Suggest { tool: Some(tool), action });
         }
     }
 

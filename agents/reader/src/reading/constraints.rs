@@ -1,6 +1,7 @@
 //! Statements about formats, patterns and bounds.
 
-use super::lists::skip_words;
+use super::clauses::is_negated;
+use super::lists::{sentence, skip_words};
 use super::patterns::is_format;
 use super::statement_reader::{ARTICLES, PhraseContext, StatementReader};
 use super::tokens::{Token, TokenKind};
@@ -9,14 +10,32 @@ use super::{ExpectedFormat, Relation, Statement};
 /// Words that may stand between a phrase and its pattern.
 const PATTERN_WORDS: [&str; 8] = ["the", "pattern", "regex", "regular", "expression", "of", "a", "is"];
 
+/// Returns the value of a number, in digits or in words.
+fn number_of(token: &Token<'_>) -> Option<f64> {
+    const WORDS: [&str; 11] = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
+    token.number().or_else(|| WORDS.iter().position(|word| token.is_word(word)).map(|number| number as f64))
+}
+
 impl StatementReader<'_> {
     pub(super) fn read_format(&mut self, context: &PhraseContext<'_>) -> bool {
         let tokens = context.tokens;
         let at = skip_words(tokens, context.next, &ARTICLES, 3);
-        let Some(name) = tokens.get(at).filter(|token| token.kind != TokenKind::Symbol && is_format(token.text)) else {
+        let Some(name) = tokens.get(at).filter(|token| token.kind != TokenKind::Symbol) else { return false };
+        // "RFC 3339", "ISO 8601"
+        if (name.is_word("rfc") || name.is_word("iso"))
+            && let Some(number) = tokens.get(at + 1).filter(|number| number.kind == TokenKind::Number)
+        {
+            self.push_format(ExpectedFormat::Named(format!("{} {}", name.text.to_lowercase(), number.text)), context);
+            return true;
+        }
+        // A quoted pattern of letters for digits keeps its case.
+        let is_pattern =
+            name.kind == TokenKind::Quoted && (name.text.contains('%') || name.text.chars().any(char::is_uppercase));
+        if !is_format(name.text) {
             return false;
-        };
-        self.push_format(ExpectedFormat::Named(name.text.to_lowercase()), context);
+        }
+        let expected = if is_pattern { name.text.to_owned() } else { name.text.to_lowercase() };
+        self.push_format(ExpectedFormat::Named(expected), context);
         true
     }
 
@@ -40,23 +59,56 @@ impl StatementReader<'_> {
     }
 
     pub(super) fn read_bound(&mut self, relation: Relation, context: &PhraseContext<'_>) {
-        const WORDS: [&str; 12] =
-            ["than", "or", "equal", "to", "of", "be", "is", "a", "value", "length", "the", "allowed"];
+        const WORDS: [&str; 13] =
+            ["than", "or", "equal", "to", "of", "be", "is", "a", "value", "length", "the", "allowed", "for"];
         let at = skip_words(context.tokens, context.next, &WORDS, 5);
-        if let Some(limit) = context.tokens.get(at).and_then(Token::number)
-            && let Some(field) = self.field(context)
-        {
+        // "the maximum allowed limit is 100"
+        let is_name = |token: &Token<'_>| self.vocabulary.field_path(token.text).is_some();
+        let named = context.tokens.get(at).is_some_and(is_name);
+        let at = if named { skip_words(context.tokens, at + 1, &WORDS, 3) } else { at };
+        if let Some(limit) = context.tokens.get(at).and_then(number_of) {
+            let range = sentence(context.tokens, context.at);
+            let begins_with_no = context.tokens[context.at].is_word("no") || context.tokens[context.at].is_word("not");
+            let relation = match relation {
+                _ if begins_with_no || !is_negated(context.tokens, &range, context.at) => relation,
+                // "can't be more than 7"
+                Relation::Above => Relation::AtMost,
+                Relation::Below => Relation::AtLeast,
+                other => other,
+            };
+            self.push_bound(relation, limit, context);
+        }
+    }
+
+    pub(super) fn push_bound(&mut self, relation: Relation, limit: f64, context: &PhraseContext<'_>) {
+        if let Some(field) = self.field(context) {
             self.push(Statement::Bound { field, relation, limit });
+        }
+    }
+
+    /// Reads the layout of a time in Go: `parsing time "02/01/2026" as "2006-01-02"`.
+    pub(super) fn read_layout(&mut self, context: &PhraseContext<'_>) {
+        if let [_, word, layout, ..] = &context.tokens[context.next..]
+            && word.is_word("as")
+            && layout.kind == TokenKind::Quoted
+        {
+            self.push_format(ExpectedFormat::Named(layout.text.to_owned()), context);
         }
     }
 
     pub(super) fn read_between(&mut self, context: &PhraseContext<'_>) {
         let tokens = context.tokens;
-        let at = skip_words(tokens, context.next, &["of", "the", "is"], 3);
+        let words = ["of", "the", "is", "in", "range", "a", "number", "are", "values", "value"];
+        let at = skip_words(tokens, context.next, &words, 4);
+        let at = at + usize::from(tokens.get(at).is_some_and(|token| token.is_symbol("[")));
         let number = |at: usize| tokens.get(at).and_then(Token::number);
-        let joined = tokens.get(at + 1).is_some_and(|t| t.is_word("and") || t.is_word("to") || t.is_symbol("–—,-"));
-        let limits = match (number(at), number(at + 2)) {
-            (Some(low), Some(high)) if joined => Some((low, high)),
+        let is_joint = |t: &Token<'_>| {
+            ["and", "to", "through", "till", "until", "und", "et", "bis", "à"].iter().any(|word| t.is_word(word))
+                || t.is_symbol("–—,-.…")
+        };
+        let joints = tokens.iter().skip(at + 1).take(3).take_while(|token| is_joint(token)).count();
+        let limits = match (number(at), number(at + 1 + joints)) {
+            (Some(low), Some(high)) if joints > 0 => Some((low, high)),
             // `18-120` is one word.
             _ => tokens
                 .get(at)

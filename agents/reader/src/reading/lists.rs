@@ -2,6 +2,9 @@
 
 use super::tokens::{Token, TokenKind};
 
+/// The maximum number of items of a list without commas.
+const MAX_SPACED_ITEMS: usize = 40;
+
 /// A list read from tokens.
 pub(super) struct List<'t> {
     pub(super) items: Vec<&'t str>,
@@ -51,6 +54,16 @@ pub(super) fn list_at<'t>(tokens: &[Token<'t>], at: usize) -> List<'t> {
         at += 1;
         fillers += 1;
     }
+    // `[full part]`: Go writes lists without commas.
+    if at > 0 && tokens[at - 1].is_symbol("[") {
+        let inside = &tokens[at..tokens.len().min(at + MAX_SPACED_ITEMS + 1)];
+        let is_item = |token: &&Token<'_>| matches!(token.kind, TokenKind::Word | TokenKind::Number);
+        let items: Vec<&str> = inside.iter().take_while(is_item).map(|token| token.text).collect();
+        if items.len() > 1 && inside.get(items.len()).is_some_and(|token| token.is_symbol("]")) {
+            list.items = items;
+            return list;
+        }
+    }
     list.quoted = tokens.get(at).is_some_and(|token| token.kind == TokenKind::Quoted);
     while let Some(token) = tokens.get(at) {
         let item = match token.kind {
@@ -84,7 +97,7 @@ fn is_filler(tokens: &[Token<'_>], at: usize) -> bool {
 }
 
 fn is_separator(token: &Token<'_>) -> bool {
-    token.is_symbol(",|/&") || token.is_word("or") || token.is_word("and")
+    token.is_symbol(",|/&") || ["or", "and", "und", "oder", "et", "ou"].iter().any(|word| token.is_word(word))
 }
 
 fn ends_item(token: &Token<'_>) -> bool {

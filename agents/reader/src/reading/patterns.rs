@@ -8,15 +8,22 @@ pub(super) fn json_type(word: &str) -> Option<&'static str> {
         ("integer", &["integer", "int", "i64", "u64", "i32", "u32", "u16", "u8", "usize", "i128", "whole"]),
         ("boolean", &["boolean", "bool"]),
         ("array", &["array", "list", "sequence", "tuple"]),
-        ("object", &["object", "map", "dict", "dictionary", "struct"]),
+        ("object", &["object", "map", "dict", "dictionary", "struct", "record", "mapping", "hash"]),
         ("null", &["null"]),
     ];
-    TYPES.iter().find(|(_, words)| words.iter().any(|known| known.eq_ignore_ascii_case(word))).map(|(name, _)| *name)
+    let named = TYPES.iter().find(|(_, words)| words.iter().any(|known| known.eq_ignore_ascii_case(word)));
+    // `int64`, `uint8`, `float32`
+    let sized = || {
+        let name = word.trim_end_matches(|c: char| c.is_ascii_digit());
+        let known = [("int", "integer"), ("uint", "integer"), ("float", "number")];
+        known.into_iter().find(|(start, _)| name.len() < word.len() && name == *start).map(|(_, kind)| kind)
+    };
+    named.map(|(name, _)| *name).or_else(sized)
 }
 
 /// Returns true if a word names an unsigned integer type.
 pub(super) fn is_unsigned(word: &str) -> bool {
-    ["u8", "u16", "u32", "u64", "u128", "usize", "uint", "unsigned"].contains(&word)
+    ["u8", "u16", "u32", "u64", "u128", "usize", "unsigned"].contains(&word) || word.starts_with("uint")
 }
 
 /// Returns true if a word names a value format.
@@ -43,6 +50,12 @@ pub(super) fn is_format(word: &str) -> bool {
         "ulid",
         "base64",
         "duration",
+        "isoformat",
+        "iban",
+        "e.164",
+        "mac",
+        "hex",
+        "semver",
         "iso-8601",
         "iso8601",
         "rfc3339",
@@ -50,5 +63,12 @@ pub(super) fn is_format(word: &str) -> bool {
         "regex",
         "yyyy-mm-dd",
     ];
-    FORMATS.iter().any(|known| known.eq_ignore_ascii_case(word))
+    FORMATS.iter().any(|known| known.eq_ignore_ascii_case(word)) || is_date_pattern(word)
+}
+
+/// Returns true for the letters of a date or a time, as in `DD/MM/YYYY`, `HH:MM` and `%Y-%m-%d`.
+fn is_date_pattern(word: &str) -> bool {
+    let letters = |c: char| "yYmMdDhHsS%TZz".contains(c) || "-/.: ".contains(c);
+    let named = ["YY", "yy", "MM", "DD", "HH", "hh", "%Y", "%H", "%m", "%d"];
+    word.len() >= 4 && word.chars().all(letters) && named.iter().filter(|part| word.contains(**part)).count() >= 2
 }

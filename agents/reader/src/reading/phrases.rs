@@ -26,6 +26,16 @@ pub(super) enum Meaning {
     Below,
     Between,
     MultipleOf,
+    /// A number has to be above zero.
+    Positive,
+    /// A number must not be below zero.
+    NotNegative,
+    /// A number is expected.
+    Number,
+    /// A whole number is expected.
+    Integer,
+    /// A value and its layout follow: `parsing time "x" as "2006-01-02"`.
+    Layout,
     /// A format's name follows.
     Invalid,
     /// A format's name precedes or follows.
@@ -47,6 +57,28 @@ pub(super) enum Meaning {
     Truncated,
     /// A paging field and the amount to add to it follow.
     Page,
+    /// Another field follows, whose value has to be lower.
+    After,
+    /// Another field follows, whose value has to be higher.
+    Before,
+    /// The new name of a field follows.
+    Renamed,
+    /// An example of a value follows.
+    Example,
+    /// A value that is not accepted.
+    AtFault,
+    /// A thing that does not exist.
+    NotFound,
+    /// A search that found nothing.
+    NothingFound,
+    /// A thing in a state that does not allow the call.
+    State,
+    /// A fault of the server.
+    Internal,
+    /// Something has to be read before.
+    Lookup,
+    /// A search should be made differently.
+    SearchDifferently,
     /// No meaning; prevents a shorter phrase within it from being recognized.
     Ignored,
 }
@@ -80,6 +112,22 @@ impl Meaning {
             "stop" => Meaning::Stop,
             "truncated" => Meaning::Truncated,
             "page" => Meaning::Page,
+            "after" => Meaning::After,
+            "before" => Meaning::Before,
+            "positive" => Meaning::Positive,
+            "not_negative" => Meaning::NotNegative,
+            "number" => Meaning::Number,
+            "integer" => Meaning::Integer,
+            "layout" => Meaning::Layout,
+            "renamed" => Meaning::Renamed,
+            "example" => Meaning::Example,
+            "at_fault" => Meaning::AtFault,
+            "not_found" => Meaning::NotFound,
+            "nothing_found" => Meaning::NothingFound,
+            "state" => Meaning::State,
+            "internal" => Meaning::Internal,
+            "lookup" => Meaning::Lookup,
+            "search_differently" => Meaning::SearchDifferently,
             "ignored" => Meaning::Ignored,
             _ => return None,
         })
@@ -151,9 +199,8 @@ impl PhraseTable {
                 return None;
             }
             let mut pairs = tokens[at..at + length].iter().zip(&phrase.words);
-            let is_match = pairs.all(|(token, word)| {
-                matches!(token.kind, TokenKind::Word | TokenKind::Symbol) && token.text.eq_ignore_ascii_case(word)
-            });
+            let is_match = pairs
+                .all(|(token, word)| matches!(token.kind, TokenKind::Word | TokenKind::Symbol) && token.says(word));
             if is_match {
                 longest = Some(length);
             }

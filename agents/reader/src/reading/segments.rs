@@ -10,10 +10,11 @@ use serde_json::Value;
 use super::markup::{Tag, attributes, is_quoted, tag_at, unescape};
 use super::phrases::{Meaning, PhraseTable};
 use super::segment::{Segment, Subject};
-use super::shape;
+use super::sent_paths::path_of_name;
 use super::statement_reader::StatementReader;
 use super::tokens::lex;
 use super::vocabulary::Vocabulary;
+use super::{Fault, shape};
 
 struct Scope {
     level: Level,
@@ -237,7 +238,8 @@ impl<'v> Walker<'_, 'v> {
             // `field: role` names `role`, even where a tool has an argument that is called `field`.
             let named_field =
                 FIELD_KEYS.contains(&heading.name).then(|| self.vocabulary().field_path(heading.rest)).flatten();
-            let name = named_field.or_else(|| self.vocabulary().field_path(heading.name));
+            let nested = || path_of_name(self.reader.sent, heading.name).filter(|_| heading.name.contains('.'));
+            let name = named_field.or_else(|| self.vocabulary().field_path(heading.name)).or_else(nested);
             if name.is_some() {
                 text = heading.rest;
             }
@@ -249,6 +251,10 @@ impl<'v> Walker<'_, 'v> {
             && subject.known
         {
             self.reader.read_heading(&subject.name, heading.rest);
+            // A line with the name of an argument before a colon says something about it.
+            if heading.rest.split_whitespace().nth(2).is_some() {
+                self.reader.note_fault(Some(subject.name.clone()), Fault::Invalid);
+            }
         }
         // `Invalid email address at owner`: the line is about the field at its end.
         let subject = match text.rsplit_once(" at ") {
@@ -284,7 +290,15 @@ impl<'v> Walker<'_, 'v> {
         match value {
             Value::Object(object) => {
                 let paths = FIELD_KEYS.iter().filter_map(|key| object.get(*key)).filter_map(json_path);
-                let subjects: Vec<Subject> = paths.map(|raw| subject_named(self.vocabulary(), &raw)).collect();
+                let mut subjects: Vec<Subject> = paths.map(|raw| subject_named(self.vocabulary(), &raw)).collect();
+                // JSON:API's `source`, and keys whose value may also be another thing.
+                let source = object.get("source").and_then(Value::as_object);
+                let others = ["location", "target", "fieldName", "propertyPath", "dataPath"]
+                    .iter()
+                    .filter_map(|key| object.get(*key));
+                let others = others.chain(source.into_iter().flat_map(|source| source.values())).filter_map(json_path);
+                subjects
+                    .extend(others.map(|raw| subject_named(self.vocabulary(), &raw)).filter(|subject| subject.known));
                 let subject = subjects.iter().find(|subject| subject.known).or(subjects.first()).cloned();
                 let subject = match subject {
                     Some(subject) if subject.known => Some(subject),
@@ -326,6 +340,10 @@ impl<'v> Walker<'_, 'v> {
                 self.scopes.push(Scope { level: Level::Block, label: label.to_owned(), subject });
                 self.read_text(text);
                 self.scopes.pop();
+            }
+            // `"error": "channel_not_found"`
+            Value::String(text) if label == "error" && text.contains('_') => {
+                self.read_leaf(&text.replace('_', " "), label)
             }
             Value::String(text) => self.read_leaf(text, label),
             other => self.read_leaf(&other.to_string(), label),
@@ -430,6 +448,11 @@ struct LineHeading<'t> {
 
 /// Returns the name at the beginning of a line: `**role**: …`, `role — …`, `role: …`, `"role": …`, or a name alone.
 fn parse_line_heading(line: &str) -> Option<LineHeading<'_>> {
+    // `["query"]` alone is a path.
+    if let Some(name) = line.strip_prefix("[\"").and_then(|rest| rest.strip_suffix("\"]")) {
+        return Some(LineHeading { name, rest: "", emphasized: true })
+            .filter(|heading| !heading.name.contains(['"', ' ']));
+    }
     let bold = line.strip_prefix("**").and_then(|rest| rest.split_once("**"));
     let (name, rest, wrapped) = if let Some((name, rest)) = bold {
         (name.trim_end_matches(':').trim_matches('`'), rest, true)

@@ -37,6 +37,46 @@ pub(super) fn path_missing_in_item(sent: &Value, name: &str) -> Option<String> {
     Some(format!("{path}.{index}.{name}"))
 }
 
+/// Returns the path that a name or the end of a path has in the arguments: `spec.replicas` is `manifest.spec.replicas`. The last part may be
+/// missing there.
+pub(super) fn path_of_name(sent: &Value, name: &str) -> Option<String> {
+    let parts: Vec<&str> = name.split(['.', '/', '[', ']']).filter(|part| !matches!(*part, "" | "$" | "#")).collect();
+    let (last, parents) = parts.split_last()?;
+    let ends_with = |path: &str, parts: &[&str]| {
+        let mut ends = path.rsplit('.');
+        parts.iter().rev().all(|part| ends.next() == Some(part))
+    };
+    let mut found = Vec::new();
+    all_paths(sent, "", &mut found);
+    let whole: Vec<&String> = found.iter().filter(|path| ends_with(path, &parts)).collect();
+    if let [only] = whole.as_slice() {
+        return Some((*only).clone());
+    }
+    let holders: Vec<&String> = found.iter().filter(|path| !parents.is_empty() && ends_with(path, parents)).collect();
+    match (whole.as_slice(), holders.as_slice()) {
+        ([], [only]) => Some(format!("{only}.{last}")),
+        _ => None,
+    }
+}
+
+fn all_paths(value: &Value, path: &str, found: &mut Vec<String>) {
+    const MAX_PATHS: usize = 500;
+    if found.len() >= MAX_PATHS {
+        return;
+    }
+    if !path.is_empty() {
+        found.push(path.to_owned());
+    }
+    let inner = |part: &str| if path.is_empty() { part.to_owned() } else { format!("{path}.{part}") };
+    match value {
+        Value::Object(object) => object.iter().for_each(|(name, item)| all_paths(item, &inner(name), found)),
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(index, item)| all_paths(item, &inner(&index.to_string()), found))
+        }
+        _ => {}
+    }
+}
+
 /// Returns the path of the only value in `sent` for which `is_match` is true.
 fn only_path(sent: &Value, is_match: &dyn Fn(&Value) -> bool) -> Option<String> {
     let mut found = Vec::new();

@@ -1,21 +1,30 @@
 //! Extracts statements from segments: finds phrases, and the fields and values near them.
 
+use std::cell::{Cell, OnceCell, RefCell};
+use std::ops::Range;
+use std::rc::Rc;
+
 use serde_json::Value;
 
 use super::lists::{List, list_at, sentence, skip_words};
+use super::mentions::{Mention, SentValue, Sign, is_meant, sent_values};
 use super::patterns::{is_format, is_unsigned, json_type};
 use super::phrases::{Meaning, PhraseTable};
 use super::segment::{Segment, Subject};
-use super::sent_paths::{path_missing_in_item, path_of_length, path_of_value};
+use super::sent_paths::{path_missing_in_item, path_of_length, path_of_name, path_of_value};
 use super::shape::ShapeField;
 use super::tokens::{Token, TokenKind, lex};
 use super::vocabulary::Vocabulary;
-use super::{ExpectedFormat, Relation, Statement};
+use super::{ExpectedFormat, Fault, Relation, Statement};
+use crate::paths;
 
 /// Collects the statements of a text, segment by segment.
 pub(super) struct StatementReader<'v> {
     pub(super) vocabulary: &'v Vocabulary<'v>,
-    sent: &'v Value,
+    /// The arguments that were sent, with masks for what the text repeats of them.
+    pub(super) sent: &'v Value,
+    /// The arguments as they were sent.
+    pub(super) original: &'v Value,
     pub(super) phrases: &'v PhraseTable,
     pub(super) statements: Vec<Statement>,
     /// True if the text has said that the response is truncated. The fields it names from there on are filters.
@@ -27,6 +36,23 @@ pub(super) struct StatementReader<'v> {
     /// The input shape before a change of the contract: one that is marked as previous, or the first of two without
     /// such marks. It waits for the current shape.
     previous_shape: Option<Vec<ShapeField>>,
+    /// What the text says to be at fault. It becomes a statement if nothing else is said about the field.
+    pub(super) faults: Vec<(Option<String>, Fault)>,
+    /// The part of a sent text that is at fault: a column of a query.
+    pub(super) part: Option<String>,
+    /// The values that the text gives for fields. They become statements if there is one for the field.
+    pub(super) values: Vec<(String, Option<Value>)>,
+    sent_values: OnceCell<Vec<SentValue<'v>>>,
+    /// The field that a sentence mentioned last.
+    pub(super) last_mention: Option<String>,
+    /// Examples of the form of a field's value. They become statements if nothing else is said about it.
+    pub(super) examples: Vec<(String, String)>,
+    /// The number of sentences that may still be searched for mentions. It bounds the time for texts without an end of a sentence.
+    pub(super) searches_left: Cell<usize>,
+    /// The mentions of the sentence that was searched last.
+    pub(super) mentions: RefCell<Option<(Range<usize>, Rc<[Mention]>)>>,
+    /// The words that the statements were read from, and those that are being read; `None` if nobody wants them.
+    words: Option<(Vec<String>, String)>,
 }
 
 pub(super) const ARTICLES: [&str; 12] =
@@ -40,32 +66,134 @@ const GENERIC_NOUNS: [&str; 10] =
 const MAX_NAME_DISTANCE: usize = 12;
 /// The maximum number of statements of a text. It bounds the search for duplicates.
 const MAX_STATEMENTS: usize = 500;
+/// The maximum number of sentences that are searched for mentions.
+const MAX_SEARCHES: usize = 200;
+/// The maximum number of faults, and of stated values, that are kept of a text.
+const MAX_NOTES: usize = 50;
 
 impl<'v> StatementReader<'v> {
     pub(super) fn new(
         vocabulary: &'v Vocabulary<'v>,
         sent: &'v Value,
+        original: &'v Value,
         phrases: &'v PhraseTable,
     ) -> StatementReader<'v> {
         StatementReader {
             vocabulary,
             sent,
+            original,
+            part: None,
             phrases,
             statements: Vec::new(),
             truncated: false,
             in_action_list: false,
             action: None,
             previous_shape: None,
+            faults: Vec::new(),
+            values: Vec::new(),
+            sent_values: OnceCell::new(),
+            last_mention: None,
+            examples: Vec::new(),
+            searches_left: Cell::new(MAX_SEARCHES),
+            mentions: RefCell::new(None),
+            words: None,
         }
     }
 
-    pub(super) fn into_statements(self) -> Vec<Statement> {
-        self.statements
+    pub(super) fn note_fault(&mut self, field: Option<String>, fault: Fault) {
+        let noted = (field, fault);
+        if self.faults.len() < MAX_NOTES && !self.faults.contains(&noted) {
+            self.faults.push(noted);
+        }
+    }
+
+    pub(super) fn note_stated(&mut self, field: String, value: Option<Value>) {
+        let noted = (field, value);
+        if self.values.len() < MAX_NOTES && !self.values.contains(&noted) {
+            self.values.push(noted);
+        }
+    }
+
+    fn remove(&mut self, is_wrong: impl Fn(&Statement) -> bool) {
+        let keep: Vec<bool> = self.statements.iter().map(|statement| !is_wrong(statement)).collect();
+        let mut kept = keep.iter();
+        self.statements.retain(|_| kept.next().copied().unwrap_or(true));
+        if let Some((words, _)) = &mut self.words {
+            let mut kept = keep.iter();
+            words.retain(|_| kept.next().copied().unwrap_or(true));
+        }
+    }
+
+    /// Keeps the words that statements are read from.
+    pub(super) fn keep_words(&mut self) {
+        self.words = Some((Vec::new(), String::new()));
+    }
+
+    /// Notes what is being read.
+    pub(super) fn note_words(&mut self, read: &str) {
+        if let Some((_, now)) = &mut self.words {
+            now.clear();
+            now.push_str(read.trim());
+        }
+    }
+
+    /// Like [`StatementReader::finish`], with the words of each statement between.
+    pub(super) fn finish_with_words(mut self) -> (Vec<Statement>, Vec<String>, Vec<(Option<String>, Fault)>) {
+        self.push_rest();
+        (self.statements, self.words.unwrap_or_default().0, self.faults)
+    }
+
+    /// Returns the statements, and what the text says to be at fault.
+    pub(super) fn finish(mut self) -> (Vec<Statement>, Vec<(Option<String>, Fault)>) {
+        self.push_rest();
+        (self.statements, self.faults)
+    }
+
+    /// Makes statements of what could not be judged before the end of the text.
+    fn push_rest(&mut self) {
+        self.push_values();
+        let renamed: Vec<String> = self
+            .statements
+            .iter()
+            .filter_map(|statement| match statement {
+                Statement::Rename { field, .. } => Some(field.clone()),
+                _ => None,
+            })
+            .collect();
+        if !renamed.is_empty() {
+            let is_renamed = |statement: &Statement| matches!(statement, Statement::Unrecognized { field } if renamed.contains(field));
+            self.remove(is_renamed);
+        }
+        for (field, example) in std::mem::take(&mut self.examples) {
+            if !self.statements.iter().any(|statement| statement.field() == Some(&field)) {
+                self.push(Statement::Format { field, expected: ExpectedFormat::Named(example) });
+            }
+        }
+        for (field, fault) in self.faults.clone() {
+            let Some(field) = field else { continue };
+            let is_part = |whole: &str, part: &str| {
+                part.strip_prefix(whole).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            };
+            let is_explained = self.statements.iter().any(|statement| match statement {
+                Statement::Actions { .. } => self.vocabulary.is_discriminator(&field),
+                _ => statement.field().is_some_and(|other| is_part(&field, other) || is_part(other, &field)),
+            });
+            if !is_explained {
+                self.push(Statement::Fault { field, fault });
+            }
+        }
+    }
+
+    pub(super) fn sent_values(&self) -> &[SentValue<'v>] {
+        self.sent_values.get_or_init(|| sent_values(self.sent, self.original))
     }
 
     pub(super) fn push(&mut self, statement: Statement) {
         if self.statements.len() < MAX_STATEMENTS && !self.statements.contains(&statement) {
             self.statements.push(statement);
+            if let Some((words, now)) = &mut self.words {
+                words.push(now.clone());
+            }
         }
     }
 
@@ -143,6 +271,8 @@ impl<'v> StatementReader<'v> {
     }
 
     pub(super) fn read_segment(&mut self, segment: &Segment<'_>) {
+        self.note_words(segment.text);
+        self.mentions.replace(None);
         let mut tokens = Vec::with_capacity(segment.text.len() / 5 + 4);
         lex(segment.label, &mut tokens);
         if !tokens.is_empty() {
@@ -169,6 +299,7 @@ impl<'v> StatementReader<'v> {
             }
             at += length;
         }
+        self.read_sentences(segment, &tokens, text_start);
     }
 
     fn read_phrase(&mut self, pattern: Meaning, context: &PhraseContext<'_>, sentence_state: &mut SentenceState) {
@@ -180,14 +311,37 @@ impl<'v> StatementReader<'v> {
                 let at = skip_words(tokens, next, &["the", "a", "an", "required", "missing"], 3);
                 if let Some(field) = self.subfield(context, at..at + 1).or_else(|| self.name_at(tokens, at)) {
                     self.push_missing(field);
+                } else if let [name, noun, ..] = &tokens[at.min(tokens.len())..]
+                    && name.kind == TokenKind::Quoted
+                    && NOUNS.iter().any(|known| noun.is_word(known))
+                {
+                    // "Attachment must have a 'type' field": a field of an item.
+                    let holder = self.about(context).into_iter().next();
+                    let path = holder.map(|holder| match paths::get(self.sent, &holder) {
+                        Some(Value::Array(_)) => format!("{holder}.0.{}", name.text),
+                        _ => format!("{holder}.{}", name.text),
+                    });
+                    self.push_missing(path.unwrap_or_else(|| self.path_or_name(name.text)));
                 }
             }
             // `unknown field x, expected one of a, b` lists fields and not values.
             Meaning::Expected | Meaning::Options | Meaning::Valid if sentence_state.unrecognized => {}
             Meaning::Expected => {
                 let list = list_at(tokens, next);
-                if !self.read_wrong_type(context) && list.quoted {
-                    self.read_options(&list, context);
+                if !self.read_wrong_type(context) {
+                    let is_advice = ["use", "provide"].iter().any(|word| tokens[context.at].is_word(word));
+                    let only = list.items.len() == 1;
+                    let set = tokens.get(next).filter(|word| word.is_word("in")).and_then(|_| tokens.get(next + 1));
+                    if set.is_some_and(|bracket| bracket.is_symbol("([{")) {
+                        self.read_options(&list_at(tokens, next + 1), context);
+                    } else if list.quoted && only && is_advice {
+                        // One value is advice, which `read_order` reads.
+                    } else if list.quoted && !(only && is_format(list.items[0])) {
+                        self.read_options(&list, context);
+                    } else if !self.read_format(context) {
+                        // "must be in 18 to 20"
+                        self.read_between(context);
+                    }
                 }
             }
             Meaning::Options => {
@@ -215,14 +369,27 @@ impl<'v> StatementReader<'v> {
                     return;
                 }
                 let list = list_at(tokens, next);
-                if list.quoted || list.announced || list.items.len() > 1 {
+                // "one of the values accepted for Enum class: [full, part]"
+                let range = sentence(tokens, context.at);
+                let colon = tokens[next..range.end].iter().take(8).position(|token| token.is_symbol(":"));
+                let list = match colon.filter(|_| list.items.is_empty()) {
+                    Some(colon) => list_at(tokens, next + colon),
+                    None => list,
+                };
+                if list.items.is_empty() && tokens[next - 1].is_word("of") {
+                    // "one of your verified numbers" does not say which.
+                    self.read_fault(Fault::Invalid, context);
+                } else if list.quoted || list.announced || list.items.len() > 1 {
                     self.read_options(&list, context);
                 }
             }
             Meaning::Valid => {
                 let named = self.read_format(context) || self.read_wrong_type(context);
                 let noun = usize::from(!tokens.get(next).is_some_and(|token| token.is_symbol(":")));
-                if !named && tokens.get(next + noun).is_some_and(|token| token.is_symbol(":")) {
+                let introduces = |token: &Token<'_>| {
+                    token.is_symbol(":") || ["are", "include", "is"].iter().any(|word| token.is_word(word))
+                };
+                if !named && tokens.get(next + noun).is_some_and(introduces) {
                     let list = list_at(tokens, next + noun);
                     match tokens[next..next + noun].first().and_then(|word| self.vocabulary.field_of_plural(word.text))
                     {
@@ -257,6 +424,11 @@ impl<'v> StatementReader<'v> {
             Meaning::Below => self.read_bound(Relation::Below, context),
             Meaning::MultipleOf => self.read_bound(Relation::MultipleOf, context),
             Meaning::Between => self.read_between(context),
+            Meaning::Positive => self.push_bound(Relation::Above, 0.0, context),
+            Meaning::NotNegative => self.push_bound(Relation::AtLeast, 0.0, context),
+            Meaning::Number => self.push_type("number", context),
+            Meaning::Integer => self.push_type("integer", context),
+            Meaning::Layout => self.read_layout(context),
             Meaning::Unrecognized => {
                 sentence_state.unrecognized = true;
                 self.read_unrecognized(context);
@@ -276,6 +448,24 @@ impl<'v> StatementReader<'v> {
             Meaning::Stop => {}
             Meaning::Truncated => self.read_truncation(context),
             Meaning::Page => self.read_page(context),
+            Meaning::After => self.read_compared(Relation::Above, context),
+            Meaning::Before => self.read_compared(Relation::Below, context),
+            Meaning::Renamed => self.read_renamed(context),
+            Meaning::Example => self.note_example(context),
+            Meaning::AtFault => self.read_fault(Fault::Invalid, context),
+            Meaning::NotFound => self.read_fault(Fault::NotFound, context),
+            Meaning::State => self.read_fault(Fault::State, context),
+            Meaning::NothingFound => self.note_fault(None, Fault::NothingFound),
+            Meaning::Internal => self.note_fault(None, Fault::Internal),
+            Meaning::Lookup => {
+                let field = self.about(context).into_iter().next().or_else(|| self.last_fault());
+                self.push(Statement::Lookup { field });
+            }
+            Meaning::SearchDifferently => {
+                let is_sent = |field: &String| paths::get(self.sent, field).is_some();
+                let field = self.about(context).into_iter().find(is_sent).or_else(|| self.search_field());
+                self.push(Statement::SearchDifferently { field });
+            }
         }
     }
 
@@ -283,7 +473,13 @@ impl<'v> StatementReader<'v> {
     pub(super) fn field(&self, context: &PhraseContext<'_>) -> Option<String> {
         match context.segment.subject {
             Some(Subject { name, known: true }) => Some(name.clone()),
-            _ => self.field_in_sentence(context),
+            _ => {
+                let about = || self.about_by(Sign::Word, context).into_iter().next();
+                let before = || {
+                    self.only_fault().or_else(|| self.field_named_before(context)).or_else(|| self.last_mention.clone())
+                };
+                self.field_in_sentence(context).or_else(about).or_else(before)
+            }
         }
     }
 
@@ -292,8 +488,13 @@ impl<'v> StatementReader<'v> {
     fn field_in_sentence(&self, context: &PhraseContext<'_>) -> Option<String> {
         let tokens = context.tokens;
         let field_by_value = || {
-            let values =
-                nearby_tokens(context).filter(|at| matches!(tokens[*at].kind, TokenKind::Quoted | TokenKind::Number));
+            // A number after the phrase is what it says of the field, and not what was sent.
+            let is_shown = |at: &usize| match tokens[*at].kind {
+                TokenKind::Quoted => true,
+                TokenKind::Number => *at < context.at,
+                _ => false,
+            };
+            let values = nearby_tokens(context).filter(is_shown);
             values.into_iter().find_map(|at| {
                 let length = at.checked_sub(1).is_some_and(|before| tokens[before].is_word("length"));
                 if length {
@@ -303,7 +504,12 @@ impl<'v> StatementReader<'v> {
                 }
             })
         };
-        self.field_by_name(context).or_else(field_by_value).or_else(|| {
+        let field_in_list = || {
+            let said = self.mentions_in(tokens, sentence(tokens, context.at));
+            let nested = said.iter().find(|mention| mention.sign != Sign::Value && mention.path.contains('.'));
+            nested.map(|mention| mention.path.clone())
+        };
+        self.field_by_name(context).or_else(field_in_list).or_else(field_by_value).or_else(|| {
             let words = nearby_tokens(context).filter(|at| tokens[*at].kind == TokenKind::Word);
             words.into_iter().find_map(|at| self.vocabulary.field_path(tokens[at].text))
         })
@@ -313,10 +519,14 @@ impl<'v> StatementReader<'v> {
     /// is in quotes.
     fn field_by_name(&self, context: &PhraseContext<'_>) -> Option<String> {
         let tokens = context.tokens;
+        let range = sentence(tokens, context.at);
         let of = |kind: TokenKind| {
             let is_specific = |at: &usize| kind == TokenKind::Quoted || !is_generic_noun(&tokens[*at]);
-            let names = nearby_tokens(context).filter(|at| tokens[*at].kind == kind).filter(is_specific);
-            names.into_iter().find_map(|at| self.vocabulary.field_path(tokens[at].text))
+            let mut names = nearby_tokens(context).filter(|at| tokens[*at].kind == kind).filter(is_specific);
+            names.find_map(|at| {
+                let path = self.vocabulary.field_path(tokens[at].text)?;
+                (kind == TokenKind::Quoted || is_meant(tokens, at, &range)).then_some(path)
+            })
         };
         of(TokenKind::Quoted).or_else(|| of(TokenKind::Word))
     }
@@ -350,12 +560,37 @@ impl<'v> StatementReader<'v> {
         let own = context.segment.subject.is_some_and(|subject| subject.known);
         if !own && !fields.is_empty() && fields.len() == list.items.len() {
             fields.into_iter().for_each(|field| self.push_missing(field));
-        } else if let Some(field) = self.field(context) {
+        } else if let Some(field) = self.field(context).or_else(|| self.unknown_field(context)) {
             self.push_missing(field);
         }
     }
 
-    fn push_missing(&mut self, field: String) {
+    /// Returns the name of a field of a nested object, which a segment or a quotation names and the list of tools does not.
+    fn unknown_field(&self, context: &PhraseContext<'_>) -> Option<String> {
+        let is_name = |name: &str| {
+            !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-[]".contains(&byte))
+        };
+        let is_phrase = |name: &str| context.tokens[context.at].says(name);
+        if let Some(subject) =
+            context.segment.subject.filter(|subject| is_name(&subject.name) && !is_phrase(&subject.name))
+        {
+            return Some(self.path_or_name(&subject.name));
+        }
+        let is_near = |at: &usize| at.abs_diff(context.at) <= 3 || at.abs_diff(context.next) <= 3;
+        let undefined = context.tokens[context.at].is_word("undefined");
+        let quoted = nearby_tokens(context).find(|at| context.tokens[*at].kind == TokenKind::Quoted).filter(is_near)?;
+        let name = context.tokens[quoted].text;
+        if undefined {
+            return None;
+        }
+        (is_name(name) && path_of_value(self.sent, name).is_none()).then(|| self.path_or_name(name))
+    }
+
+    pub(super) fn push_missing(&mut self, field: String) {
+        // What was sent is not missing, whatever is said to be empty about it.
+        if paths::get(self.sent, &field).is_some_and(|sent| !is_empty(sent)) {
+            return self.note_fault(Some(field), Fault::Invalid);
+        }
         self.push(if self.vocabulary.is_discriminator(&field) {
             Statement::MissingDiscriminator { field }
         } else {
@@ -366,7 +601,11 @@ impl<'v> StatementReader<'v> {
     fn read_wrong_type(&mut self, context: &PhraseContext<'_>) -> bool {
         let tokens = context.tokens;
         let at = skip_words(tokens, context.next, &ARTICLES, 4);
-        let Some(token) = tokens.get(at).filter(|token| token.kind != TokenKind::Symbol) else { return false };
+        // "string found, integer expected"
+        let before =
+            || context.at.checked_sub(1).map(|before| &tokens[before]).filter(|token| json_type(token.text).is_some());
+        let follows = tokens.get(at).filter(|token| !matches!(token.kind, TokenKind::Symbol | TokenKind::End));
+        let Some(token) = follows.or_else(before) else { return false };
         let Some(expected) = json_type(token.text) else { return false };
         if token.kind == TokenKind::Quoted {
             // `'list' or 'create'` are values; `"string" or "number"` leave the type open.
@@ -384,8 +623,18 @@ impl<'v> StatementReader<'v> {
         true
     }
 
+    fn push_type(&mut self, expected: &'static str, context: &PhraseContext<'_>) {
+        if let Some(field) = self.field(context) {
+            self.push(Statement::WrongType { field, expected });
+        }
+    }
+
     fn read_options(&mut self, list: &List<'_>, context: &PhraseContext<'_>) {
         if list.items.is_empty() {
+            // "must be one of the allowed values" does not say which.
+            return self.read_fault(Fault::Invalid, context);
+        }
+        if list.items.iter().all(|item| self.vocabulary.resolve_action(item).is_some()) {
             return;
         }
         let own = context.segment.subject.is_some_and(|subject| subject.known);
@@ -456,8 +705,9 @@ impl<'v> StatementReader<'v> {
         }
     }
 
-    fn path_or_name(&self, raw: &str) -> String {
-        self.vocabulary.field_path(raw).unwrap_or_else(|| raw.to_owned())
+    pub(super) fn path_or_name(&self, raw: &str) -> String {
+        let sent = || path_of_name(self.sent, raw);
+        self.vocabulary.field_path(raw).or_else(sent).unwrap_or_else(|| raw.to_owned())
     }
 }
 
@@ -465,6 +715,17 @@ impl<'v> StatementReader<'v> {
 #[derive(Default)]
 struct SentenceState {
     unrecognized: bool,
+}
+
+/// Returns true for what counts as not given.
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.trim().is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(object) => object.is_empty(),
+        _ => false,
+    }
 }
 
 fn is_generic_noun(token: &Token<'_>) -> bool {

@@ -26,7 +26,13 @@ const MAX_QUOTE_BYTES: usize = 256;
 
 impl Token<'_> {
     pub(super) fn is_word(&self, word: &str) -> bool {
-        self.kind == TokenKind::Word && self.text.eq_ignore_ascii_case(word)
+        self.kind == TokenKind::Word && self.says(word)
+    }
+
+    /// Returns true if the text is `word` in any case, with either apostrophe.
+    pub(super) fn says(&self, word: &str) -> bool {
+        self.text.eq_ignore_ascii_case(word)
+            || self.text.contains('’') && self.text.replace('’', "'").eq_ignore_ascii_case(word)
     }
 
     pub(super) fn is_symbol(&self, symbols: &str) -> bool {
@@ -53,13 +59,18 @@ pub(super) fn lex<'t>(text: &'t str, out: &mut Vec<Token<'t>>) {
     let mut previous = ' ';
     while let Some(next) = text[at..].chars().next() {
         let (kind, inner, end) = match next {
+            // "e.g." ends no sentence.
+            '.' if out.last().is_some_and(|last| last.is_word("e.g") || last.is_word("i.e")) => {
+                at += 1;
+                continue;
+            }
             ' ' | '\t' | '\r' => {
                 at += 1;
                 previous = ' ';
                 continue;
             }
             '\n' => (TokenKind::End, at..at + 1, at + 1),
-            '"' | '\'' | '`' | '“' | '‘' => match lex_quoted(text, at, next, previous) {
+            '"' | '\'' | '`' | '“' | '‘' | '„' | '«' => match lex_quoted(text, at, next, previous) {
                 Some((inner, end)) => (TokenKind::Quoted, inner, end),
                 None => (TokenKind::Symbol, at..at + next.len_utf8(), at + next.len_utf8()),
             },
@@ -76,7 +87,10 @@ pub(super) fn lex<'t>(text: &'t str, out: &mut Vec<Token<'t>>) {
             }
             _ => (TokenKind::Symbol, at..at + next.len_utf8(), at + next.len_utf8()),
         };
-        out.push(Token { kind, text: &text[inner], rest: &text[end..] });
+        let inner = &text[inner];
+        // French quotation marks have spaces inside.
+        let inner = if next == '«' { inner.trim() } else { inner };
+        out.push(Token { kind, text: inner, rest: &text[end..] });
         previous = text[..end].chars().next_back().unwrap_or(' ');
         at = end;
     }
@@ -100,6 +114,8 @@ fn lex_quoted(text: &str, at: usize, open: char, previous: char) -> Option<(Byte
     let close = match open {
         '“' => '”',
         '‘' => '’',
+        '„' => '“',
+        '«' => '»',
         same => same,
     };
     let start = at + open.len_utf8();
@@ -158,6 +174,8 @@ fn word_end(text: &str, at: usize) -> usize {
         let joins = |index: usize| bytes.get(index).is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
         if c.is_alphanumeric() || c == '_' {
             end += c.len_utf8();
+        } else if let Some(rest) = is_negation(text, at, end) {
+            end += rest;
         } else if matches!(c, '.' | '-' | '/') && joins(end + 1) {
             end += 1;
         } else if c == '[' && joins(end + 1) {
@@ -171,6 +189,14 @@ fn word_end(text: &str, at: usize) -> usize {
         }
     }
     end
+}
+
+/// Returns the length of the end of a contraction with "not" at `end`: `'t` in `don't`.
+fn is_negation(text: &str, at: usize, end: usize) -> Option<usize> {
+    let apostrophe = text[end..].chars().next().filter(|c| matches!(c, '\'' | '’'))?.len_utf8();
+    let mut rest = text[end + apostrophe..].chars();
+    let is_end = rest.next() == Some('t') && rest.next().is_none_or(|c| !c.is_alphanumeric());
+    (is_end && text[at..end].ends_with('n')).then_some(apostrophe + 1)
 }
 
 #[cfg(test)]
@@ -201,9 +227,6 @@ mod tests {
                 (Word, "2026-01-31"),
             ]
         );
-        assert_eq!(
-            kinds_and_texts("don't >= -273.15"),
-            [(Word, "don"), (Symbol, "'"), (Word, "t"), (Symbol, ">="), (Number, "-273.15"),]
-        );
+        assert_eq!(kinds_and_texts("don't >= -273.15"), [(Word, "don't"), (Symbol, ">="), (Number, "-273.15"),]);
     }
 }

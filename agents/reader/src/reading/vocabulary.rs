@@ -1,9 +1,13 @@
 //! The names that an agent knows, and the spellings in which texts mention them.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 
-use healbench_core::{Script, ToolSpec};
+use healbench_core::{ActionSpec, Script, ToolSpec};
 use serde_json::Value;
+
+use super::mentions::{is_same_word, stem_of, words_of};
+use super::tokens::{Token, TokenKind};
 
 /// The names of tools, actions and fields that an agent knows: those of the tool list, and those in the script's
 /// intended calls (which a perfect agent would make) and drafts (which this agent sends first). A text is searched
@@ -16,10 +20,21 @@ pub struct Vocabulary<'a> {
     nested: Vec<(&'a str, String)>,
     /// The actions of intended calls. An outdated tool list may lack them.
     intended: Vec<&'a str>,
+    /// The words of the names, computed for the first sentence that may contain them.
+    spoken: OnceCell<Spoken>,
+}
+
+/// The words of names, and the names.
+#[derive(Debug, Clone, Default)]
+struct Spoken {
+    fields: Vec<(Vec<String>, String)>,
+    /// The tool is `None` for an action whose tool is not named with it.
+    actions: Vec<(Vec<String>, (String, String))>,
 }
 
 /// Names under which servers pass arguments, as in `body.amount`. They are not part of a field's path.
-const WRAPPER_KEYS: [&str; 8] = ["body", "query", "params", "args", "arguments", "input", "properties", "root"];
+const WRAPPER_KEYS: [&str; 11] =
+    ["body", "query", "params", "args", "arguments", "input", "properties", "root", "data", "payload", "request"];
 
 impl<'a> Vocabulary<'a> {
     /// Collects the names that an agent knows at the start of an episode.
@@ -119,7 +134,13 @@ impl<'a> Vocabulary<'a> {
         }
         let parts: Vec<&str> =
             raw.split(['.', '/', '[', ']']).filter(|part| !matches!(*part, "" | "#" | "$")).collect();
-        let start = parts.iter().position(|part| !WRAPPER_KEYS.contains(part) || self.has_field(part))?;
+        let is_outer = |part: &&str| {
+            // `CreateVolumeRequest.size_gb`: the type that a field belongs to.
+            let is_type =
+                part.starts_with(|c: char| c.is_ascii_uppercase()) && parts.first() == Some(part) && parts.len() > 1;
+            WRAPPER_KEYS.contains(part) || is_type
+        };
+        let start = parts.iter().position(|part| !is_outer(part) || self.has_field(part))?;
         let first = self.known_field(parts[start])?;
         Some(if start + 1 == parts.len() {
             first.into_owned()
@@ -160,6 +181,79 @@ impl<'a> Vocabulary<'a> {
         }
     }
 
+    fn spoken(&self) -> &Spoken {
+        self.spoken.get_or_init(|| {
+            let names = self.fields.iter().map(|name| (*name, (*name).to_owned()));
+            let nested = self.nested.iter().map(|(name, path)| (*name, path.clone()));
+            let mut fields: Vec<_> = names.chain(nested).map(|(name, path)| (words_of(name), path)).collect();
+            fields.sort_by_key(|(words, _)| std::cmp::Reverse(words.len()));
+            let actions = self.tools.iter().flat_map(|tool| {
+                let name = |action: &ActionSpec| {
+                    words_of(if tool.discriminator.is_none() { &tool.name } else { &action.name })
+                };
+                tool.actions.iter().map(move |action| (name(action), (tool.name.clone(), action.name.clone())))
+            });
+            Spoken { fields, actions: actions.filter(|(words, _)| words.len() > 1).collect() }
+        })
+    }
+
+    /// Returns the field whose name the words at `at` say, and their number: "due date" for `due_date`, "file with ID" for `file_id`.
+    pub(super) fn spoken_field(&self, tokens: &[Token<'_>], at: usize, end: usize) -> Option<(usize, String)> {
+        let said = |words: &[String]| {
+            let mut next = at;
+            for word in words {
+                while next > at && next < end && tokens[next].is_word("with") {
+                    next += 1;
+                }
+                if next >= end || tokens[next].kind != TokenKind::Word || !is_same_word(tokens[next].text, word) {
+                    return None;
+                }
+                next += 1;
+            }
+            Some(next - at)
+        };
+        let spoken = self.spoken().fields.iter().filter(|(words, _)| words.len() > 1);
+        let mut found = spoken.filter_map(|(words, path)| Some((said(words)?, path)));
+        let (length, path) = found.next()?;
+        // Words that are two names are none.
+        found.all(|(other, _)| other < length).then(|| (length, path.clone()))
+    }
+
+    /// Returns the field whose name is this noun, in the singular or the plural.
+    pub(super) fn field_of_noun(&self, noun: &str) -> Option<String> {
+        let is_noun =
+            |words: &Vec<String>| matches!(words.as_slice(), [only] if is_same_word(noun, only) && noun.len() > 2);
+        let mut found = self.spoken().fields.iter().filter(|(words, _)| is_noun(words));
+        let (_, path) = found.next()?;
+        found.next().is_none().then(|| path.clone())
+    }
+
+    /// Returns the only field that is about a thing: `order_id` for "order".
+    pub(super) fn field_about(&self, thing: &str) -> Option<String> {
+        let is_about =
+            |words: &Vec<String>| matches!(stem_of(words), [.., last] if is_same_word(thing, last) && thing.len() > 2);
+        let mut found = self.spoken().fields.iter().filter(|(words, _)| is_about(words));
+        let (_, path) = found.next()?;
+        found.next().is_none().then(|| path.clone())
+    }
+
+    /// Returns the tool and the action whose name the words say in this order, with at most one other word between them: "open a return"
+    /// for `open_return`.
+    pub(super) fn spoken_action(&self, words: &[&str]) -> Option<&(String, String)> {
+        let said = |name: &Vec<String>| {
+            let mut at = 0;
+            name.iter().all(|word| {
+                let found =
+                    words.iter().skip(at).take(if at == 0 { 1 } else { 3 }).position(|shown| is_same_word(shown, word));
+                found.is_some_and(|found| {
+                    at += found + 1;
+                    true
+                })
+            })
+        };
+        self.spoken().actions.iter().find(|(name, _)| said(name)).map(|(_, action)| action)
+    }
+
     /// Returns the field whose plural this is: `status` for `statuses`, `priority` for `priorities`.
     pub(super) fn field_of_plural(&self, plural: &str) -> Option<String> {
         let plural = plural.to_lowercase();
@@ -182,6 +276,12 @@ impl<'a> Vocabulary<'a> {
     /// Returns true if the name is a known action of any tool.
     pub(super) fn is_action(&self, name: &str) -> bool {
         self.intended.contains(&name) || self.tools.iter().any(|tool| tool.action(name).is_some())
+    }
+
+    /// Returns the name of the tool with this name and this action.
+    pub(super) fn tool_with_action(&self, tool: &str, action: &str) -> Option<String> {
+        let found = self.tools.iter().find(|known| known.name == tool && known.action(action).is_some())?;
+        Some(found.name.clone())
     }
 
     /// Returns the tool and action of a qualified name (`billing.list`, `billing/list`, or a tool with a single

@@ -56,6 +56,12 @@ pub(crate) fn describe(statements: &[Statement]) -> Vec<String> {
             let fields: Vec<_> = fields.iter().map(|field| format!("{}:{}", field.path, field.kind)).collect();
             format!("contract {} {} -{}", action.as_deref().unwrap_or("?"), fields.join(","), dropped.join(","))
         }
+        Statement::Value { field, value } => format!("value {field} {}", value.as_ref().unwrap_or(&Value::Null)),
+        Statement::Compared { field, relation, other } => format!("compared {field} {relation:?} {other}"),
+        Statement::Rename { field, name } => format!("rename {field} {name}"),
+        Statement::Lookup { field } => format!("lookup {}", field.as_deref().unwrap_or("?")),
+        Statement::SearchDifferently { field } => format!("search {}", field.as_deref().unwrap_or("?")),
+        Statement::Fault { field, fault } => format!("fault {field} {fault:?}"),
         Statement::Example { object } => format!("example {}", Value::Object(object.clone())),
     };
     statements.iter().map(describe_one).collect()
@@ -82,17 +88,11 @@ pub(crate) fn assert_statements_include(text: &str, expected: &[&str]) {
 
 #[test]
 fn bare_lines_name_nothing() {
-    for text in [
-        "Error: Invalid arguments",
-        "Error: Invoice not found",
-        "Error: Unknown action",
-        "Error: Internal error",
-        "Validation failed",
-        "Not found",
-        "",
-    ] {
+    for text in ["Error: Invalid arguments", "Error: Internal error", "Validation failed", "Not found", ""] {
         assert_statements(text, &[]);
     }
+    assert_statements("Error: Invoice not found", &["fault invoice_id NotFound"]);
+    assert_statements("Error: Unknown action", &["fault action NotFound"]);
     assert_statements("Error: Too many requests", &["transient"]);
     assert_statements("Error: Operation timed out", &["transient"]);
     assert_statements("Error: Only administrators can delete projects.", &["stop"]);
@@ -129,7 +129,7 @@ fn fusion_xml() {
         "<tool_error code=\"ProjectNotFound\" severity=\"error\">\n  <message>Project 'proj_xyz' does not exist.</message>\n  \
          <recovery>Call projects.list first to get valid IDs, then retry.</recovery>\n  <available_actions>\n    \
          <action>projects.list</action>\n  </available_actions>\n</tool_error>",
-        &["suggest projects.list"],
+        &["suggest projects.list", "fault project_id NotFound"],
     );
     assert_statements(
         "<tool_error code=\"RATE_LIMITED\" severity=\"error\">\n  <message>Too many requests.</message>\n  \
@@ -145,7 +145,7 @@ fn fusion_xml() {
         "<tool_error code=\"NOT_FOUND\" severity=\"error\">\n  <message>Invoice not found.</message>\n  <details>\n    \
          <detail key=\"entity_id\">inv_123</detail>\n    <detail key=\"entity_type\">invoice</detail>\n  </details>\n\
          </tool_error>",
-        &[],
+        &["fault invoice_id NotFound"],
     );
 }
 
@@ -231,7 +231,7 @@ fn echoed_values_give_no_hints() {
         ] {
             let sent = json!({"action": "get", "invoice_id": value});
             let statements = read_statements(&text, &Vocabulary::new(&tools, &script), &sent);
-            assert_eq!(describe(&statements), ["suggest billing.list"], "{text}");
+            assert_eq!(describe(&statements), ["suggest billing.list", "fault invoice_id NotFound"], "{text}");
             let unmasked = describe(&read_statements(&text, &Vocabulary::new(&tools, &script), &Value::Null));
             fooled += usize::from(unmasked.contains(&"suggest users.delete".to_owned()));
         }

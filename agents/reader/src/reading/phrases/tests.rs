@@ -2,7 +2,7 @@ use healbench_core::{ActionSpec, Script, ToolSpec};
 use serde_json::{Value, json};
 
 use super::super::statement_reader::StatementReader;
-use super::super::{Relation, Statement, Vocabulary, segments};
+use super::super::{Fault, Relation, Statement, Vocabulary, segments};
 use super::*;
 
 fn tools() -> Vec<ToolSpec> {
@@ -23,25 +23,29 @@ fn tools() -> Vec<ToolSpec> {
     }]
 }
 
-fn statements_with(table: &PhraseTable, text: &str) -> Vec<Statement> {
+type Read = (Vec<Statement>, Vec<(Option<String>, Fault)>);
+
+fn statements_with(table: &PhraseTable, text: &str) -> Read {
     let (tools, script) = (tools(), Script::default());
     let vocabulary = Vocabulary::new(&tools, &script);
-    let mut reader = StatementReader::new(&vocabulary, &Value::Null, table);
+    let mut reader = StatementReader::new(&vocabulary, &Value::Null, &Value::Null, table);
     segments::walk(text, &mut reader);
-    reader.into_statements()
+    reader.finish()
 }
 
 fn is_of_pattern(statement: &Statement, pattern: Meaning) -> bool {
     use Meaning::*;
     match statement {
         Statement::Missing { .. } | Statement::MissingDiscriminator { .. } => matches!(pattern, Missing | MissingNamed),
-        Statement::WrongType { .. } => matches!(pattern, Expected | Valid | Invalid),
+        Statement::WrongType { .. } => matches!(pattern, Expected | Valid | Invalid | Number | Integer),
         Statement::Options { .. } => matches!(pattern, Expected | Options | Valid),
-        Statement::Format { .. } => matches!(pattern, Valid | Invalid | Format | FormatName | Regex),
+        Statement::Format { .. } => {
+            matches!(pattern, Example | Expected | Layout | Valid | Invalid | Format | FormatName | Regex)
+        }
         Statement::Bound { relation, .. } => match relation {
-            Relation::AtLeast => matches!(pattern, AtLeast | Between),
+            Relation::AtLeast => matches!(pattern, AtLeast | Between | NotNegative),
             Relation::AtMost => matches!(pattern, AtMost | Between),
-            Relation::Above => pattern == Above,
+            Relation::Above => matches!(pattern, Above | Positive),
             Relation::Below => pattern == Below,
             Relation::MultipleOf => pattern == MultipleOf,
         },
@@ -54,8 +58,25 @@ fn is_of_pattern(statement: &Statement, pattern: Meaning) -> bool {
         Statement::Stop => pattern == Stop,
         Statement::Narrow { .. } => pattern == Truncated,
         Statement::Page { .. } => pattern == Page,
+        Statement::Compared { relation, .. } => pattern == if *relation == Relation::Above { After } else { Before },
+        Statement::Lookup { .. } => pattern == Lookup,
+        Statement::SearchDifferently { .. } => pattern == SearchDifferently,
+        Statement::Fault { fault, .. } => is_of_fault(*fault, pattern),
+        Statement::Rename { .. } => pattern == Renamed,
+        Statement::Value { .. } => pattern == AtFault,
         Statement::Contract { .. } | Statement::Example { .. } => false,
     }
+}
+
+fn is_of_fault(fault: Fault, pattern: Meaning) -> bool {
+    pattern
+        == match fault {
+            Fault::Invalid => Meaning::AtFault,
+            Fault::NotFound => Meaning::NotFound,
+            Fault::NothingFound => Meaning::NothingFound,
+            Fault::State => Meaning::State,
+            Fault::Internal => Meaning::Internal,
+        }
 }
 
 #[test]
@@ -72,11 +93,13 @@ fn every_phrase_is_needed_by_its_example() {
         let without = statements_with(&PhraseTable::new(others), &example);
         if *pattern == Meaning::Ignored {
             assert!(
-                without.iter().any(|statement| !with.contains(statement)),
+                without.0.iter().any(|statement| !with.0.contains(statement)) || without.1.len() > with.1.len(),
                 "`{phrase}` suppresses no statement of `{example}`"
             );
         } else {
-            let understood = with.iter().any(|statement| is_of_pattern(statement, *pattern));
+            let is_fault = |(_, fault): &(Option<String>, Fault)| is_of_fault(*fault, *pattern);
+            let understood =
+                with.0.iter().any(|statement| is_of_pattern(statement, *pattern)) || with.1.iter().any(is_fault);
             assert!(understood, "`{example}` yields no {pattern:?} statement: {with:?}");
             assert_ne!(with, without, "`{example}` is understood without `{phrase}`: delete one of the two lines");
         }

@@ -1,0 +1,60 @@
+//! Removes orders that somebody has put into a text, and that are not the server's advice.
+
+use std::borrow::Cow;
+
+/// Words that address the agent instead of saying something about the call, in lower case.
+const MARKERS: &[&str] = &[
+    "<information>",
+    "<important>",
+    "<system>",
+    "important message",
+    "<!--",
+    "ignore previous",
+    "ignore all previous",
+    "ignore your previous",
+    "ignore the previous",
+    "ignore prior",
+    "ignore all prior",
+    "disregard previous",
+    "disregard all",
+    "disregard your",
+    "disregard the previous",
+    "forget your instructions",
+    "forget all previous",
+    "new instructions:",
+    "system prompt",
+    "before you can solve",
+    "before you solve",
+    "you should immediately stop",
+    "do not tell the user",
+    "don't tell the user",
+    "without telling the user",
+    "as an ai",
+    "attention ai",
+    "note to ai",
+    "assistant:",
+    "ai agent",
+    "to the model",
+    "to the ai",
+    "hello agent",
+    "language model",
+    "message to the assistant",
+];
+
+/// Returns the text without the elements, or else the rest of the text, in which an agent is addressed.
+pub(super) fn without_orders<'t>(text: &'t str) -> Cow<'t, str> {
+    // Lower case has the same length in ASCII only, and the markers are ASCII.
+    let lower = text.to_ascii_lowercase();
+    let Some(at) = MARKERS.iter().filter_map(|marker| lower.find(marker)).min() else { return Cow::Borrowed(text) };
+    // The element that holds the marker, or the sentence in which it stands.
+    let open = lower[..=at].rfind('<').filter(|open| !lower[*open..at].contains(">\n\n"));
+    let element = open.and_then(|open| {
+        let name_end = lower[open + 1..].find(|c: char| !c.is_ascii_alphanumeric() && c != '_')?;
+        let name = &lower[open + 1..open + 1 + name_end];
+        let close = lower[at..].find(&format!("</{name}>")).filter(|_| !name.is_empty())?;
+        Some((open, at + close + name.len() + 3))
+    });
+    let sentence = lower[..at].rfind(['.', '\n', '!', '?', '>']).map_or(0, |end| end + 1);
+    let (from, to) = element.unwrap_or((sentence, text.len()));
+    Cow::Owned(format!("{} {}", &text[..from], without_orders(&text[to..])))
+}

@@ -1,0 +1,384 @@
+//! Tells from a text alone whether it reports that a call failed. Where a protocol says so, it is asked first.
+
+use serde_json::{Map, Value};
+
+/// Words at the beginning of a text that reports a failure, in lower case.
+const BEGINNINGS: &[&str] = &[
+    "error",
+    "failed",
+    "failure",
+    "invalid",
+    "missing",
+    "unknown",
+    "could not",
+    "couldn't",
+    "cannot",
+    "can't",
+    "unable",
+    "access denied",
+    "permission denied",
+    "forbidden",
+    "unauthorized",
+    "not found",
+    "no such",
+    "bad request",
+    "exception",
+    "traceback",
+    "input validation",
+    "validation",
+    "rpc error",
+    "fatal",
+    "sorry",
+    "oops",
+    "timeout",
+    "timed out",
+    "too many",
+    "rate limit",
+    "internal",
+    "unsupported",
+    "unexpected",
+    "not allowed",
+    "denied",
+    "mcp error",
+    "fehler",
+    "erreur",
+    "ungültig",
+    "conflict",
+    "request failed",
+    "tool execution failed",
+    "please provide",
+    "required",
+    "unrecognized",
+    "✖",
+    "❌",
+    "⚠",
+    "operation failed",
+    "service unavailable",
+    "expected",
+];
+
+/// Words anywhere in a short text that say that something was not done or is not accepted, in lower case.
+const COMPLAINTS: &[&str] = &[
+    "not found",
+    "does not exist",
+    "doesn't exist",
+    "must be",
+    "must not",
+    "must have",
+    "must match",
+    "must provide",
+    "must include",
+    "should be",
+    "is required",
+    "are required",
+    "is invalid",
+    "are invalid",
+    "not valid",
+    "is not a ",
+    "is not an ",
+    "cannot",
+    "can't",
+    "could not",
+    "couldn't",
+    "not allowed",
+    "not permitted",
+    "not supported",
+    "no longer",
+    "already",
+    "denied",
+    "failed",
+    "invalid",
+    "missing",
+    "out of range",
+    "too large",
+    "too long",
+    "too many",
+    "too big",
+    "too small",
+    "too short",
+    "exceed",
+    "not available",
+    "unavailable",
+    "expired",
+    "instead",
+    "did you mean",
+    "try again",
+    "unknown",
+    "unexpected",
+    "not enough",
+    "insufficient",
+    "not authorized",
+    "unauthorized",
+    "forbidden",
+    "timed out",
+    "timeout",
+    "went wrong",
+    "not one of",
+    "is not recognized",
+    "isn't",
+    "aren't",
+    "doesn't",
+    "don't",
+    "no match",
+    "does not match",
+    "did not",
+    "conflict",
+    "please provide",
+    "please specify",
+    "not accepted",
+    "expected",
+    "unsupported",
+    "at most",
+    "at least",
+    "only ",
+    "not in the",
+    "is closed",
+    "is locked",
+    "no file",
+    "no customer",
+    "use the",
+    "not a number",
+    "be different",
+    "doit",
+    "muss",
+    "erlaubt",
+    "not be",
+    "not enough",
+    "search by",
+    "wrong",
+    "holding the wrong",
+    "never",
+    "stale",
+    "not the",
+    "have been given",
+    "no such",
+    "undefined",
+    "unresolved",
+    "rejected",
+    "refused",
+    "needs to be",
+    "has to be",
+    "have to be",
+    "required",
+    "need ",
+    "not set",
+    "not exist",
+    "was not",
+    "were not",
+    "is not",
+    "are not",
+    "no value",
+    "swap",
+    "lowercase",
+    "uppercase",
+    "leave out",
+    "omit",
+];
+
+/// Keys of JSON whose value, if there is one, says that a call failed.
+const ERROR_KEYS: &[&str] = &["error", "errors", "err", "exception", "error_message", "errormessage", "fault"];
+/// Keys of JSON whose value `false` says so.
+const SUCCESS_KEYS: &[&str] = &["ok", "success", "succeeded", "valid", "accepted"];
+/// Keys of JSON that hold a result beside an error in a part of it.
+const RESULT_KEYS: &[&str] = &["data", "result", "results", "rows", "items", "content", "output"];
+
+/// The maximum length of a text that is searched for complaints; longer ones are documents if they do not begin as errors do.
+const MAX_PROSE_BYTES: usize = 600;
+/// The maximum number of lines of such a text.
+const MAX_PROSE_LINES: usize = 6;
+
+/// Returns true if `text` reports that what was asked for was not done. A document about errors, a list, an empty list and a result with
+/// an error in one of its parts do not.
+pub fn reports_error(text: &str) -> bool {
+    let text = text.trim();
+    if text.is_empty() || ["undefined", "null", "none", "nan"].iter().any(|word| text.eq_ignore_ascii_case(word)) {
+        return false;
+    }
+    if let Ok(value) = serde_json::from_str::<Value>(text) {
+        return match value {
+            Value::Object(object) => object_reports_error(&object),
+            Value::String(inner) => reports_error(&inner),
+            _ => false,
+        };
+    }
+    if text.starts_with(['{', '[']) && text.len() > MAX_PROSE_BYTES {
+        return false;
+    }
+    let lower = text.to_lowercase();
+    let head = lower.trim_start_matches(|c: char| !c.is_alphanumeric() && !"✖❌⚠<".contains(c));
+    if begins_as_error(head) {
+        return true;
+    }
+    // An HTTP message or a page.
+    if let Some(status) = http_status(head) {
+        return status >= 400;
+    }
+    if let Some(inner) = text.find(['{', '[']).and_then(|at| serde_json::from_str::<Value>(&text[at..]).ok())
+        && let Value::Object(object) = &inner
+        && object_reports_error(object)
+    {
+        return true;
+    }
+    if head.starts_with('<') && (head.contains("<error") || head.contains("_error")) {
+        return true;
+    }
+    // Keys and values on lines.
+    let says_failed = lower.lines().take(5).any(|line| {
+        let line = line.trim();
+        ["success: false", "ok: false", "status: error", "status: failed"].contains(&line)
+            || line
+                .strip_prefix("error:")
+                .is_some_and(|rest| !matches!(rest.trim(), "" | "null" | "none" | "''" | "\"\""))
+    });
+    if says_failed {
+        return true;
+    }
+    let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
+    let is_prose = text.len() <= MAX_PROSE_BYTES && lines <= MAX_PROSE_LINES && !is_document(&lower);
+    is_prose && COMPLAINTS.iter().any(|words| lower.contains(words))
+}
+
+fn begins_as_error(head: &str) -> bool {
+    let is_beginning = |words: &str| {
+        head.strip_prefix(words).is_some_and(|rest| {
+            !rest.starts_with(|c: char| c.is_alphanumeric() && words.len() > 1) || rest.starts_with("error")
+        })
+    };
+    if BEGINNINGS.iter().any(|words| is_beginning(words)) {
+        return true;
+    }
+    // "ValueError: …", "java.lang.NullPointerException: …"
+    let name = head.split([':', ' ', '\n']).next().unwrap_or_default();
+    let after = &head[name.len()..];
+    (name.ends_with("error") || name.ends_with("exception")) && (after.starts_with(':') || after.is_empty())
+        || head
+            .split('\n')
+            .next()
+            .is_some_and(|line| line.contains("validation error") || line.contains("validation failed"))
+}
+
+/// Returns the status of an HTTP message (`HTTP/1.1 409 Conflict`, `404 Not Found`, `<h1>502 Bad Gateway</h1>`).
+fn http_status(head: &str) -> Option<u16> {
+    let rest = head.strip_prefix("http/").and_then(|rest| rest.split_once(' ')).map_or(head, |(_, rest)| rest);
+    let rest = rest.strip_prefix("status code ").or_else(|| rest.strip_prefix("status: ")).unwrap_or(rest);
+    let rest = rest.trim_start_matches("<h1>").trim_start_matches("<html>").trim_start_matches("<title>");
+    let digits = rest.get(..3).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
+    let reason = rest[3..].trim_start();
+    let status: u16 = digits.parse().ok()?;
+    let is_status = (100..600).contains(&status)
+        && (reason.is_empty() || reason.starts_with(|c: char| c.is_alphabetic() || matches!(c, ':' | '-')));
+    (is_status && !rest[3..].starts_with(|c: char| c.is_alphanumeric() || c == '.')).then_some(status)
+}
+
+fn object_reports_error(object: &Map<String, Value>) -> bool {
+    let lower = |key: &str| key.to_lowercase();
+    let is_set = |value: &Value| match value {
+        Value::Null | Value::Bool(false) => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(object) => !object.is_empty(),
+        Value::Number(number) => number.as_f64() != Some(0.0),
+        Value::Bool(true) => true,
+    };
+    let is_true = |key: &str| object.iter().any(|(name, value)| lower(name) == key && *value == Value::Bool(true));
+    let failed =
+        object.iter().any(|(key, value)| SUCCESS_KEYS.contains(&lower(key).as_str()) && *value == Value::Bool(false));
+    if failed {
+        return true;
+    }
+    let succeeded = SUCCESS_KEYS.iter().any(|key| is_true(key))
+        || object
+            .get("status")
+            .and_then(Value::as_str)
+            .is_some_and(|status| ["success", "ok", "created", "200"].contains(&lower(status).as_str()));
+    let has_result = object.iter().any(|(key, value)| RESULT_KEYS.contains(&lower(key).as_str()) && is_set(value));
+    if succeeded || has_result {
+        // The result itself may say that something was not accepted.
+        return object.iter().any(|(key, value)| {
+            RESULT_KEYS.contains(&lower(key).as_str())
+                && value.as_object().is_some_and(|inner| inner.len() <= 4 && object_reports_error(inner))
+        });
+    }
+    let status = ["status", "code", "statuscode", "status_code"]
+        .iter()
+        .find_map(|key| object.iter().find(|(name, _)| lower(name) == *key))
+        .map(|(_, value)| value);
+    let is_bad_status = status.is_some_and(|status| match status {
+        Value::Number(number) => number.as_u64().is_some_and(|status| (400..600).contains(&status)),
+        Value::String(text) => {
+            let text = lower(text);
+            ["error", "failed", "failure", "fail", "rejected", "denied"].contains(&text.as_str())
+                || text.parse::<u16>().is_ok_and(|status| (400..600).contains(&status))
+        }
+        _ => false,
+    });
+    let has_error = object.iter().any(|(key, value)| ERROR_KEYS.contains(&lower(key).as_str()) && is_set(value));
+    let is_error_type = object.get("type").and_then(Value::as_str).is_some_and(|kind| lower(kind).ends_with("error"));
+    if has_error || is_bad_status || is_error_type || object.get("isError") == Some(&Value::Bool(true)) {
+        return true;
+    }
+    // `{"message": "…"}` and `{"detail": "…"}` alone, and lists of complaints by field.
+    let says = |value: &Value| value.as_str().is_some_and(|text| text.len() <= MAX_PROSE_BYTES && reports_error(text));
+    let complains = |value: &Value| match value {
+        Value::Array(items) => !items.is_empty() && items.iter().all(says),
+        other => says(other),
+    };
+    let is_message =
+        |key: &str| ["message", "detail", "msg", "reason", "title", "code", "hint", "description"].contains(&key);
+    let messages = object.iter().filter(|(key, _)| is_message(&lower(key)));
+    if object.len() <= 5
+        && messages.clone().count() * 2 >= object.len()
+        && messages.clone().any(|(_, value)| complains(value))
+    {
+        return true;
+    }
+    !object.is_empty()
+        && object
+            .values()
+            .all(|value| value.as_array().is_some_and(|items| !items.is_empty() && items.iter().all(says)))
+        || object
+            .get("detail")
+            .and_then(Value::as_array)
+            .is_some_and(|items| items.iter().any(|item| item.get("msg").is_some()))
+}
+
+/// Returns true if a text in lower case is a mail, a log, a table, a page, or a list of what was found.
+pub(super) fn is_document(lower: &str) -> bool {
+    const BEGINNINGS: &[&str] = &[
+        "contents of ",
+        "content of ",
+        "results for",
+        "search results",
+        "found ",
+        "process started",
+        "showing ",
+        "here ",
+        "successfully",
+        "note:",
+        "release notes",
+        "# ",
+        "dear ",
+        "subject:",
+        "def ",
+        "ticket ",
+    ];
+    let first = lower.lines().next().unwrap_or_default();
+    let is_mail = lower.starts_with("from:") && lower.contains("\nsubject:");
+    let is_summary = first.contains(" passed") || first.contains("no matches found");
+    let is_dated = |line: &&str| {
+        line.get(..4).is_some_and(|year| year.bytes().all(|byte| byte.is_ascii_digit())) && line[4..].starts_with('-')
+    };
+    let lines = lower.lines().filter(|line| !line.trim().is_empty()).count();
+    let is_log = lines > 2 && lower.lines().filter(is_dated).count() * 2 > lines;
+    let cells = |line: &str| line.matches([',', '|']).count();
+    let is_table = lines > 2 && !first.contains([' ', ':', '.']) && cells(first) > 0
+        || lines > 1
+            && first.starts_with('|')
+            && lower.lines().all(|line| line.trim().is_empty() || line.starts_with('|'));
+    is_mail
+        || is_summary
+        || is_log
+        || is_table
+        || BEGINNINGS.iter().any(|word| first.starts_with(word))
+        || lower.contains("successfully")
+}
