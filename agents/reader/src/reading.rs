@@ -248,7 +248,7 @@ pub const READER_VERSION: u32 = 2;
 /// Reads `text` as the answer to a call with the arguments `sent`, or null if they are not known. `is_error` is what the protocol says of
 /// it; if that is `None`, the text itself decides. A text that reports no error has no statements but those about getting more of it.
 pub fn read(text: &str, vocabulary: &Vocabulary<'_>, sent: &Value, is_error: Option<bool>) -> Reading {
-    let is_error = is_error.unwrap_or_else(|| reports_error(text));
+    let says_error = is_error.unwrap_or_else(|| reports_error(text));
     let is_document = outcome::is_document(&text.trim_start().to_lowercase());
     let original = sent;
     let (text, sent) = echoed_values::mask_echoed_values(text, sent);
@@ -258,6 +258,7 @@ pub fn read(text: &str, vocabulary: &Vocabulary<'_>, sent: &Value, is_error: Opt
     reader.keep_words();
     segments::walk(&text, &mut reader);
     let (statements, words, faults) = reader.finish_with_words();
+    let is_error = says_error || is_error.is_none() && outcome::implies_error(&text, &statements);
     let (statements, words): (Vec<Statement>, Vec<String>) = statements
         .into_iter()
         .zip(words)

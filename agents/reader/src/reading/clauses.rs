@@ -223,12 +223,13 @@ impl StatementReader<'_> {
             if is_negated(tokens, &range, at) {
                 continue;
             }
+            let follows_first = at > range.start && tokens[at - 1].is_word("first");
             let is_first = |next: &Token<'_>| {
                 let shows = at == range.start
                     && ["shows", "lists", "returns", "gives", "tells"].iter().any(|word| next.is_word(word));
                 shows || ["first", "instead"].iter().any(|word| next.is_word(word))
             };
-            if tokens.get(at + 1).is_some_and(is_first)
+            if (follows_first || tokens.get(at + 1).is_some_and(is_first))
                 && let Some((tool, action)) = self.vocabulary.resolve_action(token.text)
             {
                 self.push(Statement::Suggest { tool: Some(tool), action });

@@ -29,6 +29,16 @@ pub(super) fn unfold<'t>(text: &'t str) -> Cow<'t, str> {
         }
         text = Cow::Owned(out);
     }
+    // What a database was asked is not what it says.
+    if text.contains("[SQL:") || text.contains("SELECT ") {
+        let is_query =
+            |line: &&str| !["[SQL:", "SELECT ", "LINE "].iter().any(|start| line.trim_start().starts_with(start));
+        text = Cow::Owned(text.lines().filter(is_query).collect::<Vec<_>>().join("\n"));
+    }
+    // Places in the code of the server.
+    if text.lines().any(is_stack_line) {
+        text = Cow::Owned(text.lines().filter(|line| !is_stack_line(line)).collect::<Vec<_>>().join("\n"));
+    }
     // Pydantic 1: `start -> dateTime` on a line of its own.
     if text.contains(" -> ") && text.lines().any(is_old_path) {
         let lines =
@@ -36,6 +46,10 @@ pub(super) fn unfold<'t>(text: &'t str) -> Cow<'t, str> {
         text = Cow::Owned(lines.collect::<Vec<_>>().join("\n"));
     }
     text
+}
+
+fn is_stack_line(line: &str) -> bool {
+    line.starts_with([' ', '\t']) && line.trim_start().starts_with("at ") && line.contains(['(', ':'])
 }
 
 fn is_old_path(line: &str) -> bool {

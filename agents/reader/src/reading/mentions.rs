@@ -428,6 +428,9 @@ fn mention_at(
             if let Some((length, path)) = vocabulary.spoken_field(tokens, at, range.end) {
                 return mention(at + length, path, Sign::Words);
             }
+            if let Some((length, path)) = vocabulary.spoken_thing(tokens, at, range.end) {
+                return mention(at + length, path, Sign::Thing);
+            }
             let is_head = is_head(tokens, range.start, at);
             if let Some(path) = nested_name(sent, token.text)
                 && (sign_of_word(tokens, at, range, is_head).is_some() || !is_everyday(token.text))
@@ -496,6 +499,10 @@ fn sign_of_word(tokens: &[Token<'_>], at: usize, range: &std::ops::Range<usize>,
         && ["number", "value", "limit", "format", "length", "count", "range"]
             .iter()
             .any(|word| tokens[at - 2].is_word(word));
+    let is_json_path = before.is_some_and(|before| before.is_symbol(".")) && at >= 2 && tokens[at - 2].is_symbol("$");
+    if is_json_path {
+        return Some(Sign::Name);
+    }
     if is_of {
         return Some(Sign::Words);
     }

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use super::Statement;
+
 /// Words at the beginning of a text that reports a failure, in lower case.
 const BEGINNINGS: &[&str] = &[
     "error",
@@ -55,6 +57,10 @@ const BEGINNINGS: &[&str] = &[
     "operation failed",
     "service unavailable",
     "expected",
+    "not",
+    "rate limited",
+    "please wait",
+    "slow down",
 ];
 
 /// Words anywhere in a short text that say that something was not done or is not accepted, in lower case.
@@ -173,6 +179,27 @@ const COMPLAINTS: &[&str] = &[
     "uppercase",
     "leave out",
     "omit",
+    "is archived",
+    "is closed",
+    "is suspended",
+    "is disabled",
+    "aucun",
+    "n'est pas",
+    "n'existe",
+    "introuvable",
+    "nicht",
+    "kein",
+    "ungültig",
+    "fehlt",
+    "bitte ",
+    "veuillez",
+    "no existe",
+    "debe ",
+    "falta ",
+    "inválid",
+    "requerid",
+    "obligatori",
+    "pflichtfeld",
 ];
 
 /// Keys of JSON whose value, if there is one, says that a call failed.
@@ -283,7 +310,7 @@ fn object_reports_error(object: &Map<String, Value>) -> bool {
     let is_true = |key: &str| object.iter().any(|(name, value)| lower(name) == key && *value == Value::Bool(true));
     let failed =
         object.iter().any(|(key, value)| SUCCESS_KEYS.contains(&lower(key).as_str()) && *value == Value::Bool(false));
-    if failed {
+    if failed || is_bad_status(object) {
         return true;
     }
     let succeeded = SUCCESS_KEYS.iter().any(|key| is_true(key))
@@ -299,22 +326,9 @@ fn object_reports_error(object: &Map<String, Value>) -> bool {
                 && value.as_object().is_some_and(|inner| inner.len() <= 4 && object_reports_error(inner))
         });
     }
-    let status = ["status", "code", "statuscode", "status_code"]
-        .iter()
-        .find_map(|key| object.iter().find(|(name, _)| lower(name) == *key))
-        .map(|(_, value)| value);
-    let is_bad_status = status.is_some_and(|status| match status {
-        Value::Number(number) => number.as_u64().is_some_and(|status| (400..600).contains(&status)),
-        Value::String(text) => {
-            let text = lower(text);
-            ["error", "failed", "failure", "fail", "rejected", "denied"].contains(&text.as_str())
-                || text.parse::<u16>().is_ok_and(|status| (400..600).contains(&status))
-        }
-        _ => false,
-    });
     let has_error = object.iter().any(|(key, value)| ERROR_KEYS.contains(&lower(key).as_str()) && is_set(value));
     let is_error_type = object.get("type").and_then(Value::as_str).is_some_and(|kind| lower(kind).ends_with("error"));
-    if has_error || is_bad_status || is_error_type || object.get("isError") == Some(&Value::Bool(true)) {
+    if has_error || is_error_type || object.get("isError") == Some(&Value::Bool(true)) {
         return true;
     }
     // `{"message": "…"}` and `{"detail": "…"}` alone, and lists of complaints by field.
@@ -340,6 +354,50 @@ fn object_reports_error(object: &Map<String, Value>) -> bool {
             .get("detail")
             .and_then(Value::as_array)
             .is_some_and(|items| items.iter().any(|item| item.get("msg").is_some()))
+}
+
+/// Returns true if the status or the code of an object is that of a failure.
+fn is_bad_status(object: &Map<String, Value>) -> bool {
+    let lower = |key: &str| key.to_lowercase();
+    let status = ["status", "code", "statuscode", "status_code"]
+        .iter()
+        .find_map(|key| object.iter().find(|(name, _)| lower(name) == *key))
+        .map(|(_, value)| value);
+    status.is_some_and(|status| match status {
+        Value::Number(number) => number.as_u64().is_some_and(|status| (400..600).contains(&status)),
+        Value::String(text) => {
+            let text = lower(text);
+            ["error", "failed", "failure", "fail", "rejected", "denied"].contains(&text.as_str())
+                || text.parse::<u16>().is_ok_and(|status| (400..600).contains(&status))
+        }
+        _ => false,
+    })
+}
+
+/// Returns true if a short text that says what to do reports an error, although none of its words says so.
+pub(super) fn implies_error(text: &str, statements: &[Statement]) -> bool {
+    let lower = text.trim().to_lowercase();
+    let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
+    let is_prose = text.len() <= MAX_PROSE_BYTES
+        && lines <= MAX_PROSE_LINES
+        && !is_document(&lower)
+        && !lower.starts_with(['{', '[', '<']);
+    let has_succeeded =
+        ["created", "saved", "done", "updated", "sent", "deleted", "completed", "started", "added", "ok"].iter().any(
+            |word| lower.split(['.', '\n']).next().is_some_and(|first| first.split(' ').any(|part| part == *word)),
+        );
+    let is_negative =
+        lower.starts_with("no ") || lower.contains(" not ") || lower.contains("n't ") || lower.contains("instead");
+    let says = |statement: &Statement| match statement {
+        Statement::Narrow { .. } | Statement::Page { .. } | Statement::Example { .. } | Statement::Fault { .. } => {
+            false
+        }
+        Statement::Suggest { .. } | Statement::Value { .. } | Statement::Actions { .. } | Statement::Lookup { .. } => {
+            is_negative
+        }
+        _ => true,
+    };
+    is_prose && !has_succeeded && statements.iter().any(says)
 }
 
 /// Returns true if a text in lower case is a mail, a log, a table, a page, or a list of what was found.

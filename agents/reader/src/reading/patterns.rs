@@ -2,6 +2,8 @@
 
 /// Returns the JSON type that a word names.
 pub(super) fn json_type(word: &str) -> Option<&'static str> {
+    // `System.Int32`, `java.lang.Integer`
+    let word = if word.contains('.') { word.rsplit('.').next().unwrap_or(word) } else { word };
     const TYPES: &[(&str, &[&str])] = &[
         ("string", &["string", "str"]),
         ("number", &["number", "numeric", "float", "decimal", "double", "f64", "f32"]),
@@ -16,7 +18,10 @@ pub(super) fn json_type(word: &str) -> Option<&'static str> {
     let sized = || {
         let name = word.trim_end_matches(|c: char| c.is_ascii_digit());
         let known = [("int", "integer"), ("uint", "integer"), ("float", "number")];
-        known.into_iter().find(|(start, _)| name.len() < word.len() && name == *start).map(|(_, kind)| kind)
+        known
+            .into_iter()
+            .find(|(start, _)| name.len() < word.len() && name.eq_ignore_ascii_case(start))
+            .map(|(_, kind)| kind)
     };
     named.map(|(name, _)| *name).or_else(sized)
 }

@@ -3,7 +3,7 @@
 use healbench_core::{ActionSpec, Script, ToolSpec};
 use serde_json::{Map, Value, json};
 
-use super::{ExpectedFormat, Reading, Relation, Statement, Vocabulary, read};
+use super::{ExpectedFormat, Fault, Reading, Relation, Statement, Vocabulary, read};
 
 /// A record that cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -73,6 +73,11 @@ fn prediction(id: &str, tool: &str, reading: &Reading) -> Value {
                 tools.push(advised);
             }
         }
+        // A thing in a state that another call changes is not at fault.
+        let is_state = matches!(statement, Statement::Fault { fault: Fault::State, .. });
+        if is_state && reading.facts.names_tool {
+            continue;
+        }
         if let Some(field) = statement.field()
             && !fields.contains(&field)
         {
@@ -89,7 +94,7 @@ fn prediction(id: &str, tool: &str, reading: &Reading) -> Value {
         "fields": fields,
         "remedies": remedies,
         "tools": tools,
-        "enough": reading.kind.is_some().then(|| reading.is_enough()),
+        "enough": reading.kind.is_some().then(|| reading.is_enough() || remedies.iter().any(|remedy| remedy["kind"] == "retry_later")),
         "kind": reading.kind.map(super::ErrorKind::id),
     })
 }

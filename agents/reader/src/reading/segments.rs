@@ -306,7 +306,8 @@ impl<'v> Walker<'_, 'v> {
                 };
                 self.scopes.push(Scope { level: Level::Block, label: label.to_owned(), subject });
                 for (key, item) in object {
-                    if FIELD_KEYS.contains(&key.as_str()) && (json_path(item).is_some() || item.is_array()) {
+                    let is_path = json_path(item).is_some() || item.is_array();
+                    if FIELD_KEYS.contains(&key.as_str()) && is_path && !is_prose_list(item) {
                         // This yields no statement, but contract changes name their action here.
                         if let Value::String(text) = item {
                             self.emit_segment(text, key, true);
@@ -325,7 +326,16 @@ impl<'v> Walker<'_, 'v> {
                 }
             }
             Value::Array(items) => {
-                let prose = items.iter().filter_map(Value::as_str).any(|item| item.contains(' '));
+                let prose = is_prose_list(value);
+                // `{"name": ["This field is required."]}`: a generic key that is the name of an argument here.
+                let complains =
+                    prose && !matches!(label, "message" | "error" | "errors" | "msg" | "detail" | "details");
+                let named = self.vocabulary().field_path(label).filter(|_| complains);
+                let scopes = self.scopes.len();
+                if let Some(name) = named {
+                    let subject = Some(Subject { name, known: true });
+                    self.scopes.push(Scope { level: Level::Block, label: label.to_owned(), subject });
+                }
                 if prose && !is_options_key(self.reader.phrases, label) {
                     for item in items {
                         self.read_json(item, label);
@@ -334,6 +344,7 @@ impl<'v> Walker<'_, 'v> {
                     let quoted: Vec<String> = items.iter().map(quote_value).collect();
                     self.read_leaf(&quoted.join(", "), label);
                 }
+                self.scopes.truncate(scopes);
             }
             Value::String(text) if text.contains([' ', '\n', '<', '{']) => {
                 let subject = self.label_subject(label);
@@ -369,6 +380,11 @@ impl<'v> Walker<'_, 'v> {
     }
 }
 
+/// Returns true for a list with a sentence in it.
+fn is_prose_list(value: &Value) -> bool {
+    value.as_array().is_some_and(|items| items.iter().filter_map(Value::as_str).any(|item| item.contains(' ')))
+}
+
 fn quote_value(value: &Value) -> String {
     match value {
         Value::String(text) => format!("'{text}'"),
@@ -380,7 +396,7 @@ fn quote_value(value: &Value) -> String {
 fn json_path(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
-        Value::Array(parts) if !parts.is_empty() => {
+        Value::Array(parts) if !parts.is_empty() && !is_prose_list(value) => {
             let parts: Option<Vec<String>> = parts
                 .iter()
                 .map(|part| match part {

@@ -43,6 +43,8 @@ pub(super) struct StatementReader<'v> {
     /// The values that the text gives for fields. They become statements if there is one for the field.
     pub(super) values: Vec<(String, Option<Value>)>,
     sent_values: OnceCell<Vec<SentValue<'v>>>,
+    /// The fields whose names are mentioned in a sure way, up to two.
+    pub(super) sure: Vec<String>,
     /// The field that a sentence mentioned last.
     pub(super) last_mention: Option<String>,
     /// Examples of the form of a field's value. They become statements if nothing else is said about it.
@@ -92,6 +94,7 @@ impl<'v> StatementReader<'v> {
             faults: Vec::new(),
             values: Vec::new(),
             sent_values: OnceCell::new(),
+            sure: Vec::new(),
             last_mention: None,
             examples: Vec::new(),
             searches_left: Cell::new(MAX_SEARCHES),
@@ -151,7 +154,25 @@ impl<'v> StatementReader<'v> {
 
     /// Makes statements of what could not be judged before the end of the text.
     fn push_rest(&mut self) {
+        // What nobody listed is at fault where nothing else is named.
+        let is_silent = self.statements.is_empty()
+            && self.values.is_empty()
+            && self.faults.iter().all(|(field, _)| field.is_none());
+        if is_silent && let [only] = self.sure.as_slice() {
+            self.note_fault(Some(only.clone()), Fault::Invalid);
+        }
         self.push_values();
+        // A type whose field only another sentence names.
+        let only = self.last_mention.clone();
+        for statement in &mut self.statements {
+            if let Statement::WrongType { field, .. } | Statement::Bound { field, .. } = statement
+                && field.is_empty()
+                && let Some(only) = &only
+            {
+                field.clone_from(only);
+            }
+        }
+        self.remove(|statement| statement.field() == Some(""));
         let renamed: Vec<String> = self
             .statements
             .iter()
@@ -337,6 +358,9 @@ impl<'v> StatementReader<'v> {
                     } else if list.quoted && only && is_advice {
                         // One value is advice, which `read_order` reads.
                     } else if list.quoted && !(only && is_format(list.items[0])) {
+                        self.read_options(&list, context);
+                    } else if !only && is_list_of_words(&list) {
+                        // "expected C or K"
                         self.read_options(&list, context);
                     } else if !self.read_format(context) {
                         // "must be in 18 to 20"
@@ -614,7 +638,7 @@ impl<'v> StatementReader<'v> {
                 return items.iter().all(|item| json_type(item).is_some());
             }
         }
-        if let Some(field) = self.field(context) {
+        if let Some(field) = self.field(context).or_else(|| Some(String::new())) {
             if is_unsigned(token.text) {
                 self.push(Statement::Bound { field: field.clone(), relation: Relation::AtLeast, limit: 0.0 });
             }
@@ -690,7 +714,10 @@ impl<'v> StatementReader<'v> {
             let field = named.map(|token| self.path_or_name(token.text));
             let bare =
                 || list.items.first().map(|item| self.path_or_name(item)).or_else(|| self.field_in_sentence(context));
-            if let Some(field) = field.or_else(bare) {
+            // "property foo is not allowed", "unrecognized arguments: --foo"
+            let is_sent = |token: &&Token<'_>| token.kind == TokenKind::Word && self.sent.get(token.text).is_some();
+            let own = || tokens[sentence.clone()].iter().find(is_sent).map(|token| self.path_or_name(token.text));
+            if let Some(field) = field.or_else(bare).or_else(own) {
                 self.push(Statement::Unrecognized { field });
             }
         }
@@ -715,6 +742,16 @@ impl<'v> StatementReader<'v> {
 #[derive(Default)]
 struct SentenceState {
     unrecognized: bool,
+}
+
+/// Returns true for a list of at least two values without quotes, which says no type and no comparison.
+fn is_list_of_words(list: &List<'_>) -> bool {
+    const COMPARISONS: [&str; 12] =
+        ["more", "less", "greater", "fewer", "above", "below", "higher", "lower", "longer", "shorter", "equal", "null"];
+    let is_value = |item: &&str| {
+        json_type(item).is_none() && !is_format(item) && item.parse::<f64>().is_err() && !COMPARISONS.contains(item)
+    };
+    list.items.len() > 1 && list.items.iter().all(is_value)
 }
 
 /// Returns true for what counts as not given.

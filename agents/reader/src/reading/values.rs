@@ -65,6 +65,11 @@ impl StatementReader<'_> {
             }
         }
         self.read_current(tokens, &range, &names);
+        for mention in said.iter().filter(|mention| mention.sign == Sign::Name) {
+            if self.sure.len() < 2 && !self.sure.contains(&mention.path) {
+                self.sure.push(mention.path.clone());
+            }
+        }
         let meant = said.iter().find(|mention| mention.sign <= Sign::Words);
         if let Some(path) = meant.map(|mention| mention.path.clone()).or(subject) {
             self.last_mention = Some(path);
@@ -200,7 +205,12 @@ impl StatementReader<'_> {
             &["be", "equal", "to", "exactly", "set", "have", "the", "value", "been", "read"],
         );
         let Some(token) = tokens[..range.end].get(at).filter(|_| at > range.start) else { return };
-        if token.is_word("different") {
+        // "should be the original payment method"
+        let is_described = at > range.start
+            && tokens[at - 1].is_word("the")
+            && token.kind == TokenKind::Word
+            && ends_phrase(tokens, at, range.end);
+        if token.is_word("different") || is_described {
             self.note_stated(field, None);
         } else if is_value(token, self.vocabulary)
             && !is_listed(tokens, at, range.end)
@@ -393,6 +403,19 @@ fn is_listed(tokens: &[Token<'_>], at: usize, end: usize) -> bool {
         || next.is_some_and(|next| next.is_word("to")) && after.is_some_and(is_other)
         || next.is_some_and(|next| next.is_symbol(",") || next.is_word("and")) && after.is_some_and(is_other)
         || next.is_some_and(|next| next.is_symbol("-–")) && after.is_some_and(is_other)
+}
+
+/// Returns true if only words follow in the sentence: a description, and no list.
+fn ends_phrase(tokens: &[Token<'_>], at: usize, end: usize) -> bool {
+    let rest = &tokens[at..end];
+    rest.len() > 1
+        && rest.len() <= 6
+        && rest.iter().all(|token| token.kind == TokenKind::Word)
+        && !rest.iter().any(|token| {
+            ["format", "form", "pattern", "range", "following", "allowed", "values", "type"]
+                .iter()
+                .any(|word| token.is_word(word))
+        })
 }
 
 /// Returns true if nothing follows that makes a number a measure: "5 characters".

@@ -199,6 +199,21 @@ impl<'a> Vocabulary<'a> {
 
     /// Returns the field whose name the words at `at` say, and their number: "due date" for `due_date`, "file with ID" for `file_id`.
     pub(super) fn spoken_field(&self, tokens: &[Token<'_>], at: usize, end: usize) -> Option<(usize, String)> {
+        self.spoken_by(|words| words, tokens, at, end)
+    }
+
+    /// Like [`Vocabulary::spoken_field`], by what the name is about: "payment method" for `payment_method_id`.
+    pub(super) fn spoken_thing(&self, tokens: &[Token<'_>], at: usize, end: usize) -> Option<(usize, String)> {
+        self.spoken_by(stem_of, tokens, at, end)
+    }
+
+    fn spoken_by(
+        &self,
+        part: impl for<'w> Fn(&'w [String]) -> &'w [String],
+        tokens: &[Token<'_>],
+        at: usize,
+        end: usize,
+    ) -> Option<(usize, String)> {
         let said = |words: &[String]| {
             let mut next = at;
             for word in words {
@@ -212,8 +227,8 @@ impl<'a> Vocabulary<'a> {
             }
             Some(next - at)
         };
-        let spoken = self.spoken().fields.iter().filter(|(words, _)| words.len() > 1);
-        let mut found = spoken.filter_map(|(words, path)| Some((said(words)?, path)));
+        let spoken = self.spoken().fields.iter().filter(|(words, _)| part(words).len() > 1);
+        let mut found = spoken.filter_map(|(words, path)| Some((said(part(words))?, path)));
         let (length, path) = found.next()?;
         // Words that are two names are none.
         found.all(|(other, _)| other < length).then(|| (length, path.clone()))
@@ -221,8 +236,9 @@ impl<'a> Vocabulary<'a> {
 
     /// Returns the field whose name is this noun, in the singular or the plural.
     pub(super) fn field_of_noun(&self, noun: &str) -> Option<String> {
-        let is_noun =
-            |words: &Vec<String>| matches!(words.as_slice(), [only] if is_same_word(noun, only) && noun.len() > 2);
+        // "language" for `lang`
+        let is_short = |name: &str| name.len() >= 4 && noun.len() > name.len() && noun.to_lowercase().starts_with(name);
+        let is_noun = |words: &Vec<String>| matches!(words.as_slice(), [only] if (is_same_word(noun, only) || is_short(only)) && noun.len() > 2);
         let mut found = self.spoken().fields.iter().filter(|(words, _)| is_noun(words));
         let (_, path) = found.next()?;
         found.next().is_none().then(|| path.clone())
@@ -261,7 +277,7 @@ impl<'a> Vocabulary<'a> {
             let stem = plural.strip_suffix(end).filter(|stem| !stem.is_empty())?;
             Some(format!("{stem}{instead}"))
         });
-        singular.into_iter().find_map(|name| self.field_path(&name))
+        singular.into_iter().find_map(|name| self.field_path(&name)).or_else(|| self.field_of_noun(&plural))
     }
 
     fn has_field(&self, name: &str) -> bool {
