@@ -179,10 +179,9 @@ impl StatementReader<'_> {
     pub(super) fn search_field(&self) -> Option<String> {
         let sent = self.sent.as_object()?;
         let is_query = |name: &&String| {
-            let words = words_of(name);
             ["query", "search", "q", "term", "keyword", "keywords", "pattern", "text", "name"]
                 .iter()
-                .any(|word| words.iter().any(|part| part == word))
+                .any(|word| words_of(name).any(|part| part.eq_ignore_ascii_case(word)))
         };
         let only = sent.keys().next().filter(|_| sent.len() == 1);
         sent.keys().find(is_query).or(only).cloned()
@@ -247,7 +246,7 @@ impl StatementReader<'_> {
             if begins_order(tokens, &range, at) {
                 let words: Vec<&str> = tokens[at..range.end].iter().take(8).map(|token| token.text).collect();
                 if let Some((tool, action)) = self.vocabulary.spoken_action(&words) {
-                    let (tool, action) = (Some(tool.clone()), action.clone());
+                    let tool = Some(tool);
                     self.push(Statement::Suggest { tool, action });
                 }
             }

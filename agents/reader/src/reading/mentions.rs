@@ -512,32 +512,28 @@ fn sign_of_word(tokens: &[Token<'_>], at: usize, range: &std::ops::Range<usize>,
     (is_subject || is_named).then_some(Sign::Words)
 }
 
-/// Splits a name into its words in lower case: `dueDate` and `due_date` are "due date".
-pub(super) fn words_of(name: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut previous = ' ';
-    for c in name.chars() {
-        if matches!(c, '_' | '-' | '.' | ' ') {
-            words.push(String::new());
-        } else {
-            if c.is_uppercase() && previous.is_lowercase() {
-                words.push(String::new());
-            }
-            let last = words.len() - 1;
-            words[last].extend(c.to_lowercase());
-        }
-        previous = c;
-    }
-    words.retain(|word| !word.is_empty());
-    words
+/// Splits a name into its words: `dueDate` and `due_date` are "due" and "date".
+pub(super) fn words_of(name: &str) -> impl Iterator<Item = &str> {
+    let parts = name.split(['_', '-', '.', ' ']).filter(|part| !part.is_empty());
+    parts.flat_map(|part| {
+        let mut rest = part;
+        std::iter::from_fn(move || {
+            let humps = rest.as_bytes().windows(2);
+            let end = humps.into_iter().position(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
+            let (word, left) = rest.split_at(end.map_or(rest.len(), |end| end + 1));
+            rest = left;
+            (!word.is_empty()).then_some(word)
+        })
+    })
 }
 
-/// Returns the words that say what a name is about: "order" for `order_id`.
-pub(super) fn stem_of(words: &[String]) -> &[String] {
-    match words.split_last() {
-        Some((last, stem)) if !stem.is_empty() && NAME_ENDS.contains(&last.as_str()) => stem,
-        _ => &[],
+/// Returns what a name is about: `order` for `order_id`; empty if it says nothing else.
+pub(super) fn stem_of(name: &str) -> &str {
+    let Some(last) = words_of(name).last() else { return "" };
+    if !NAME_ENDS.iter().any(|end| end.eq_ignore_ascii_case(last)) {
+        return "";
     }
+    name[..name.len() - last.len()].trim_end_matches(['_', '-', '.', ' '])
 }
 
 /// Returns true if a word of a text is a word of a name, in the singular or the plural.
@@ -556,10 +552,12 @@ mod tests {
 
     #[test]
     fn names_have_words() {
-        assert_eq!(words_of("dueDate"), ["due", "date"]);
-        assert_eq!(words_of("new_item_ids"), ["new", "item", "ids"]);
-        assert_eq!(stem_of(&words_of("order_id")), ["order"]);
-        assert!(stem_of(&words_of("id")).is_empty());
+        assert!(words_of("dueDate").eq(["due", "Date"]));
+        assert!(words_of("new_item_ids").eq(["new", "item", "ids"]));
+        assert_eq!(
+            (stem_of("order_id"), stem_of("orderId"), stem_of("id"), stem_of("status")),
+            ("order", "order", "", "")
+        );
         assert!(is_same_word("IDs", "id") && is_same_word("item", "items") && !is_same_word("its", "id"));
         assert!(EVERYDAY.is_sorted());
     }

@@ -1,6 +1,9 @@
 //! Removes orders that somebody has put into a text, and that are not the server's advice.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use regex::Regex;
 
 /// Words that address the agent instead of saying something about the call, in lower case.
 const MARKERS: &[&str] = &[
@@ -43,9 +46,14 @@ const MARKERS: &[&str] = &[
 
 /// Returns the text without the elements, or else the rest of the text, in which an agent is addressed.
 pub(super) fn without_orders<'t>(text: &'t str) -> Cow<'t, str> {
-    // Lower case has the same length in ASCII only, and the markers are ASCII.
+    static MARKED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        let pattern = MARKERS.iter().map(|marker| regex::escape(marker)).collect::<Vec<_>>().join("|");
+        Regex::new(&format!("(?i-u){pattern}")).ok()
+    });
+    let Some(found) = MARKED.as_ref().and_then(|marked| marked.find(text)) else { return Cow::Borrowed(text) };
+    let at = found.start();
+    // Lower case has the same length in ASCII, and the markers are ASCII.
     let lower = text.to_ascii_lowercase();
-    let Some(at) = MARKERS.iter().filter_map(|marker| lower.find(marker)).min() else { return Cow::Borrowed(text) };
     // The element that holds the marker, or the sentence in which it stands.
     let open = lower[..=at].rfind('<').filter(|open| !lower[*open..at].contains(">\n\n"));
     let element = open.and_then(|open| {

@@ -1,7 +1,6 @@
 //! The names that an agent knows, and the spellings in which texts mention them.
 
 use std::borrow::Cow;
-use std::cell::OnceCell;
 
 use healbench_core::{ActionSpec, Script, ToolSpec};
 use serde_json::Value;
@@ -20,16 +19,6 @@ pub struct Vocabulary<'a> {
     nested: Vec<(&'a str, String)>,
     /// The actions of intended calls. An outdated tool list may lack them.
     intended: Vec<&'a str>,
-    /// The words of the names, computed for the first sentence that may contain them.
-    spoken: OnceCell<Spoken>,
-}
-
-/// The words of names, and the names.
-#[derive(Debug, Clone, Default)]
-struct Spoken {
-    fields: Vec<(Vec<String>, String)>,
-    /// The tool is `None` for an action whose tool is not named with it.
-    actions: Vec<(Vec<String>, (String, String))>,
 }
 
 /// Names under which servers pass arguments, as in `body.amount`. They are not part of a field's path.
@@ -181,25 +170,15 @@ impl<'a> Vocabulary<'a> {
         }
     }
 
-    fn spoken(&self) -> &Spoken {
-        self.spoken.get_or_init(|| {
-            let names = self.fields.iter().map(|name| (*name, (*name).to_owned()));
-            let nested = self.nested.iter().map(|(name, path)| (*name, path.clone()));
-            let mut fields: Vec<_> = names.chain(nested).map(|(name, path)| (words_of(name), path)).collect();
-            fields.sort_by_key(|(words, _)| std::cmp::Reverse(words.len()));
-            let actions = self.tools.iter().flat_map(|tool| {
-                let name = |action: &ActionSpec| {
-                    words_of(if tool.discriminator.is_none() { &tool.name } else { &action.name })
-                };
-                tool.actions.iter().map(move |action| (name(action), (tool.name.clone(), action.name.clone())))
-            });
-            Spoken { fields, actions: actions.filter(|(words, _)| words.len() > 1).collect() }
-        })
+    /// Returns all names of fields, each with its path.
+    fn names(&self) -> impl Iterator<Item = (&str, &str)> {
+        let fields = self.fields.iter().map(|name| (*name, *name));
+        fields.chain(self.nested.iter().map(|(name, path)| (*name, path.as_str())))
     }
 
     /// Returns the field whose name the words at `at` say, and their number: "due date" for `due_date`, "file with ID" for `file_id`.
     pub(super) fn spoken_field(&self, tokens: &[Token<'_>], at: usize, end: usize) -> Option<(usize, String)> {
-        self.spoken_by(|words| words, tokens, at, end)
+        self.spoken_by(|name| name, tokens, at, end)
     }
 
     /// Like [`Vocabulary::spoken_field`], by what the name is about: "payment method" for `payment_method_id`.
@@ -209,14 +188,15 @@ impl<'a> Vocabulary<'a> {
 
     fn spoken_by(
         &self,
-        part: impl for<'w> Fn(&'w [String]) -> &'w [String],
+        part: impl for<'n> Fn(&'n str) -> &'n str,
         tokens: &[Token<'_>],
         at: usize,
         end: usize,
     ) -> Option<(usize, String)> {
-        let said = |words: &[String]| {
+        let said = |name: &str| {
             let mut next = at;
-            for word in words {
+            let mut count = 0;
+            for word in words_of(name) {
                 while next > at && next < end && tokens[next].is_word("with") {
                     next += 1;
                 }
@@ -224,50 +204,71 @@ impl<'a> Vocabulary<'a> {
                     return None;
                 }
                 next += 1;
+                count += 1;
             }
-            Some(next - at)
+            (count > 1).then_some(next - at)
         };
-        let spoken = self.spoken().fields.iter().filter(|(words, _)| part(words).len() > 1);
-        let mut found = spoken.filter_map(|(words, path)| Some((said(part(words))?, path)));
-        let (length, path) = found.next()?;
+        let mut found = self.names().filter_map(|(name, path)| Some((said(part(name))?, path)));
+        let first = found.next()?;
+        let longest =
+            found.fold((first, false), |((length, path), twice), (other, other_path)| match other.cmp(&length) {
+                std::cmp::Ordering::Greater => ((other, other_path), false),
+                std::cmp::Ordering::Equal => ((length, path), twice || other_path != path),
+                std::cmp::Ordering::Less => ((length, path), twice),
+            });
         // Words that are two names are none.
-        found.all(|(other, _)| other < length).then(|| (length, path.clone()))
+        let ((length, path), is_twice) = longest;
+        (!is_twice).then(|| (length, path.to_owned()))
+    }
+
+    /// Returns the only field that is about a thing: `order_id` for "order".
+    pub(super) fn field_about(&self, thing: &str) -> Option<String> {
+        self.only_field(|name| {
+            thing.len() > 2 && words_of(stem_of(name)).last().is_some_and(|last| is_same_word(thing, last))
+        })
     }
 
     /// Returns the field whose name is this noun, in the singular or the plural.
     pub(super) fn field_of_noun(&self, noun: &str) -> Option<String> {
         // "language" for `lang`
-        let is_short = |name: &str| name.len() >= 4 && noun.len() > name.len() && noun.to_lowercase().starts_with(name);
-        let is_noun = |words: &Vec<String>| matches!(words.as_slice(), [only] if (is_same_word(noun, only) || is_short(only)) && noun.len() > 2);
-        let mut found = self.spoken().fields.iter().filter(|(words, _)| is_noun(words));
-        let (_, path) = found.next()?;
-        found.next().is_none().then(|| path.clone())
+        let is_short = |name: &str| {
+            name.len() >= 4
+                && noun
+                    .get(..name.len())
+                    .is_some_and(|start| noun.len() > name.len() && start.eq_ignore_ascii_case(name))
+        };
+        let is_noun = |name: &str| (is_same_word(noun, name) || is_short(name)) && words_of(name).nth(1).is_none();
+        self.only_field(|name| noun.len() > 2 && is_noun(name))
     }
 
-    /// Returns the only field that is about a thing: `order_id` for "order".
-    pub(super) fn field_about(&self, thing: &str) -> Option<String> {
-        let is_about =
-            |words: &Vec<String>| matches!(stem_of(words), [.., last] if is_same_word(thing, last) && thing.len() > 2);
-        let mut found = self.spoken().fields.iter().filter(|(words, _)| is_about(words));
+    fn only_field(&self, is_meant: impl Fn(&str) -> bool) -> Option<String> {
+        let mut found = self.names().filter(|(name, _)| is_meant(name));
         let (_, path) = found.next()?;
-        found.next().is_none().then(|| path.clone())
+        found.next().is_none().then(|| path.to_owned())
     }
 
-    /// Returns the tool and the action whose name the words say in this order, with at most one other word between them: "open a return"
+    /// Returns the tool and the action whose name the words say in this order, with at most two other words between them: "open a return"
     /// for `open_return`.
-    pub(super) fn spoken_action(&self, words: &[&str]) -> Option<&(String, String)> {
-        let said = |name: &Vec<String>| {
+    pub(super) fn spoken_action(&self, words: &[&str]) -> Option<(String, String)> {
+        let said = |name: &str| {
             let mut at = 0;
-            name.iter().all(|word| {
-                let found =
-                    words.iter().skip(at).take(if at == 0 { 1 } else { 3 }).position(|shown| is_same_word(shown, word));
+            let mut count = 0;
+            let is_said = words_of(name).all(|word| {
+                let within = if at == 0 { 1 } else { 3 };
+                let found = words.iter().skip(at).take(within).position(|shown| is_same_word(shown, word));
+                count += 1;
                 found.is_some_and(|found| {
                     at += found + 1;
                     true
                 })
-            })
+            });
+            is_said && count > 1
         };
-        self.spoken().actions.iter().find(|(name, _)| said(name)).map(|(_, action)| action)
+        self.tools.iter().find_map(|tool| {
+            let name = |action: &ActionSpec| said(if tool.discriminator.is_none() { &tool.name } else { &action.name });
+            let action = tool.actions.iter().find(|action| name(action))?;
+            Some((tool.name.clone(), action.name.clone()))
+        })
     }
 
     /// Returns the field whose plural this is: `status` for `statuses`, `priority` for `priorities`.

@@ -287,7 +287,7 @@ fn truncation_notices_name_the_next_page() {
     );
     assert_statements("Showing 50 of 3,200 tasks. Raise your voice by 50.", &[]);
     // Without truncation, this is not paging.
-    assert_statements("Raise limit_from by 50.", &[]);
+    assert_statements("Raise limit_from by 50.", &["fault limit_from Invalid"]);
 }
 
 #[test]
