@@ -4,13 +4,15 @@
 usage: tools/audit-servers.py PROGRAM FOLDER
 
 PROGRAM is healbench. The audits are written to FOLDER as JSON. All tools are called, each with a server and a folder of its own, and each call may take
-2 s. Servers are installed by tools/servers.sh; one that is not there is UNPROVEN. Exits 1 if an audit fails.
+2 s. Several servers are audited at once. Servers are installed by tools/servers.sh; one that is not there is UNPROVEN. Exits 1 if an audit fails.
 """
 
 import json
+import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 SERVERS = Path(__file__).resolve().parent.parent / "scenarios" / "servers"
@@ -34,27 +36,36 @@ def texts(audit, is_sdk):
     return f"{len(own)}: {score(mean(own))}"
 
 
+def audited(program, folder, name, command, fixture, kind):
+    """Audits a server. Returns the audit, the seconds that it took, and its failure if it failed."""
+    file = folder / f"{name}-{kind}.json"
+    calls = ["--calls", str(SERVERS / "calls" / f"{name}.yaml")] if kind == "calls" else []
+    options = ["--allow-writes", "--call-timeout", "2", *fixture, *calls, "--output", f"json={file}"]
+    start = time.monotonic()
+    done = subprocess.run([program, "audit", *options, "--", *command], capture_output=True, text=True)
+    seconds = time.monotonic() - start
+    failure = f"{name}: exit {done.returncode}: {done.stderr}" if done.returncode != 0 else None
+    return json.loads(file.read_text(encoding="utf-8")), seconds, failure
+
+
 def main():
     program, folder = Path(sys.argv[1]).resolve(), Path(sys.argv[2])
     folder.mkdir(parents=True, exist_ok=True)
     rows, findings, failed = [], [], False
-    for name, server in json.loads((SERVERS / "servers.json").read_text(encoding="utf-8")).items():
-        command = [word.replace("{here}", str(SERVERS)) for word in server["command"]]
-        if not any(Path(word).exists() for word in command if word.startswith(str(SERVERS))):
-            print(f"UNPROVEN: {name} is not installed (tools/servers.sh)")
-            continue
-        fixture = ["--fixture", str(SERVERS / "fixtures" / server["fixture"])] if "fixture" in server else []
-        audits, seconds = [], []
-        for kind, calls in (("schema", []), ("calls", ["--calls", str(SERVERS / "calls" / f"{name}.yaml")])):
-            file = folder / f"{name}-{kind}.json"
-            options = ["--allow-writes", "--call-timeout", "2", *fixture, *calls, "--output", f"json={file}"]
-            start = time.monotonic()
-            done = subprocess.run([program, "audit", *options, "--", *command], capture_output=True, text=True)
-            seconds.append(time.monotonic() - start)
-            if done.returncode != 0:
-                print(f"{name}: exit {done.returncode}: {done.stderr}")
-                failed = True
-            audits.append(json.loads(file.read_text(encoding="utf-8")))
+    started = {}
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for name, server in json.loads((SERVERS / "servers.json").read_text(encoding="utf-8")).items():
+            command = [word.replace("{here}", str(SERVERS)) for word in server["command"]]
+            if not any(Path(word).exists() for word in command if word.startswith(str(SERVERS))):
+                print(f"UNPROVEN: {name} is not installed (tools/servers.sh)")
+                continue
+            fixture = ["--fixture", str(SERVERS / "fixtures" / server["fixture"])] if "fixture" in server else []
+            started[name] = [pool.submit(audited, program, folder, name, command, fixture, kind) for kind in ("schema", "calls")]
+    for name, both in started.items():
+        audits, seconds, failures = zip(*(one.result() for one in both))
+        for failure in filter(None, failures):
+            print(failure)
+            failed = True
         without, with_calls = audits
         counts, seen = without["counts"], without["server"]
         refused = f"{counts['base_refused']} → {with_calls['counts']['base_refused']}"

@@ -18,6 +18,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -87,20 +88,46 @@ def run_with(program, client, plan, scenario, condition, folder):
     return shown, float(values[columns.index("calls_per_episode")])
 
 
-def main():
-    program = str(Path(shutil.which(sys.argv[1]) or sys.exit(f"{sys.argv[1]} is no program")).resolve())
-    failed, proven = False, 0
+def try_client(program, client, plans, expected, folder):
+    """Compares what a client shows with what it has to. Returns the lines to print, and if there is a failure."""
+    printed, failed = [], False
 
     def compare(what, shown, expected):
         nonlocal failed
         differences = sum(one != other for one, other in zip(shown, expected)) + abs(len(shown) - len(expected))
-        print(f"{what}: {len(shown)} calls, {sum(call.get('isError', True) for call in shown)} failed, {differences} differences")
+        printed.append(f"{what}: {len(shown)} calls, {sum(call.get('isError', True) for call in shown)} failed, {differences} differences")
         for one, other in zip(shown, expected):
             if one != other:
-                print(f"  {json.dumps(one)[:600]}\n  is not {json.dumps(other)[:600]}")
+                printed.append(f"  {json.dumps(one)[:600]}\n  is not {json.dumps(other)[:600]}")
         failed |= differences > 0 or not shown
 
-    with tempfile.TemporaryDirectory() as work:
+    folder.mkdir()
+    serve = [program, "serve", "--quiet"]
+    for condition in CONDITIONS:
+        shown = play(client, plans["simulated"], [*serve, str(SIMULATED), "--condition", condition])
+        compare(f"{client}, {condition}", shown, expected[condition])
+    shown, rows = run_with(program, client, plans["simulated"], SIMULATED, "fusion", folder)
+    compare(f"{client} as an agent, fusion, {rows:.0f} rows", shown, expected["fusion"])
+    failed |= rows != len(shown)
+    if not os.path.exists(SERVER[0]):
+        printed.append("UNPROVEN: the MCP server is not installed (tools/servers.sh)")
+        return printed, failed
+    direct = play(client, plans["server"], SERVER)
+    if not any(call.get("structured") for call in direct):
+        printed.append(f"{client} shows no structured content of the server: {direct}")
+        failed = True
+    shown = play(client, plans["server"], [*serve, str(ON_SERVER), "--condition", "as-is"])
+    compare(f"{client}, an MCP server", shown, direct)
+    shown, rows = run_with(program, client, plans["server"], ON_SERVER, "as-is", folder)
+    compare(f"{client} as an agent, an MCP server, {rows:.0f} rows", shown, direct)
+    failed |= rows != len(shown)
+    return printed, failed
+
+
+def main():
+    program = str(Path(shutil.which(sys.argv[1]) or sys.exit(f"{sys.argv[1]} is no program")).resolve())
+    failed, tried = False, []
+    with tempfile.TemporaryDirectory() as work, ThreadPoolExecutor(os.cpu_count()) as pool:
         folder = Path(work)
         plans = {}
         for name, calls in (("simulated", SIMULATED_CALLS), ("server", SERVER_CALLS)):
@@ -111,27 +138,12 @@ def main():
             if not shutil.which(words[0]) or not (SERVERS / "node_modules").exists():
                 print(f"UNPROVEN: the client {client} is not installed (tools/servers.sh)")
                 continue
-            proven += 1
-            serve = [program, "serve", "--quiet"]
-            for condition in CONDITIONS:
-                shown = play(client, plans["simulated"], [*serve, str(SIMULATED), "--condition", condition])
-                compare(f"{client}, {condition}", shown, expected[condition])
-            shown, rows = run_with(program, client, plans["simulated"], SIMULATED, "fusion", folder)
-            compare(f"{client} as an agent, fusion, {rows:.0f} rows", shown, expected["fusion"])
-            failed |= rows != len(shown)
-            if not os.path.exists(SERVER[0]):
-                print("UNPROVEN: the MCP server is not installed (tools/servers.sh)")
-                continue
-            direct = play(client, plans["server"], SERVER)
-            if not any(call.get("structured") for call in direct):
-                print(f"{client} shows no structured content of the server: {direct}")
-                failed = True
-            shown = play(client, plans["server"], [*serve, str(ON_SERVER), "--condition", "as-is"])
-            compare(f"{client}, an MCP server", shown, direct)
-            shown, rows = run_with(program, client, plans["server"], ON_SERVER, "as-is", folder)
-            compare(f"{client} as an agent, an MCP server, {rows:.0f} rows", shown, direct)
-            failed |= rows != len(shown)
-    if proven == 0:
+            tried.append(pool.submit(try_client, program, client, plans, expected, folder / client))
+        for one in tried:
+            lines, has_failed = one.result()
+            print("\n".join(lines), flush=True)
+            failed |= has_failed
+    if not tried:
         print("UNPROVEN: nothing was compared")
     sys.exit(1 if failed else 0)
 

@@ -17,6 +17,7 @@ Servers and clients are installed by tools/servers.sh. What is not there is UNPR
 """
 
 import base64
+import functools
 import hashlib
 import json
 import os
@@ -26,6 +27,7 @@ import sys
 import tempfile
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -127,7 +129,8 @@ def differences(client, server, log):
     return found
 
 
-def plan(program, name, folder):
+@functools.cache
+def planned_calls(program, name):
     """Takes calls from an audit: of each tool the right one and some wrong ones."""
     fixture, command = COMMANDS[name]
     fixtures = ["--fixture", str(SERVERS / "fixtures" / fixture)] if fixture else []
@@ -143,63 +146,74 @@ def plan(program, name, folder):
             arguments = [tool["base"]["arguments"], *(probe["arguments"] for probe in tool["probes"][-MOST_CALLS:])]
             # The last line of a slow tool may come after its client has ended.
             planned += [{"name": tool["name"], "arguments": each} for each in arguments if "long" not in tool["name"]]
-    text = json.dumps({"dir": str(folder), "calls": planned}).replace("{dir}", str(folder))
-    return text, [word.replace("{dir}", str(folder)) for word in command]
+    return planned
+
+
+def compare(program, name, client):
+    """Plays a server's calls with a client. Returns the lines to print, and if nothing differs."""
+    fixture, command = COMMANDS[name]
+    with tempfile.TemporaryDirectory() as work:
+        folder = Path(work).resolve() / "dir"
+        if fixture:
+            shutil.copytree(SERVERS / "fixtures" / fixture, folder)
+        else:
+            folder.mkdir()
+        text = json.dumps({"dir": str(folder), "calls": planned_calls(program, name)}).replace("{dir}", str(folder))
+        command_here = [word.replace("{dir}", str(folder)) for word in command]
+        calls = Path(work) / "plan.json"
+        calls.write_text(text, encoding="utf-8")
+        near, far, log = (str(Path(work) / part) for part in ("client.jsonl", "server.jsonl", "guard.jsonl"))
+        recorder = [sys.executable, __file__, "--record"]
+        guarded = [*recorder, near, program, "proxy", "--log", log, "--", *recorder, far, *command_here]
+        played = subprocess.run([*CLIENTS[client], str(calls), *guarded], capture_output=True, text=True, timeout=120)
+        if played.returncode != 0:
+            return [f"{name} with {client}: the client failed: {played.stderr[-500:]}"], False
+        shown = [json.loads(line) for line in played.stdout.splitlines()]
+        entries = read_log(Path(log))
+        if entries is None:
+            return [f"{name} with {client}: the log has no end after {LOG_TIME} s"], False
+        sides = read_record(near), read_record(far)
+        found = differences(*sides, entries)
+    # The text of the guard is what the client shows, also of a tool with an output schema.
+    hidden = [call for call in shown if "does not match" in json.dumps(call)]
+    found += [f"the client hides the text of {call}"[:400] for call in hidden]
+    counts = entries[-1]["counts"]
+    lines = sum(len(side) for side in sides[0].values())
+    texts = sum("<validation_error" in call.get("text", "") or "<tool_error" in call.get("text", "") for call in shown)
+    summary = (
+        f"{name} with {client}: {lines} lines, {counts['calls']} calls, {counts['refused']} refused, "
+        f"{counts['formatted']} formatted, {texts} texts of the guard shown, {len(found)} differences"
+    )
+    if texts != counts["refused"] + counts["formatted"]:
+        found.append("the client does not show every text of the guard")
+    return [summary, *(f"  {difference}" for difference in found)], not found
+
+
+def compare_all(program, name):
+    """Compares a server with every client. Returns the lines to print, the number of comparisons, and if nothing differs."""
+    _, command = COMMANDS[name]
+    if not any(Path(word).exists() for word in command if word.startswith(str(SERVERS))):
+        return [f"UNPROVEN: {name} is not installed (tools/servers.sh)"], 0, True
+    printed, compared, is_same = [], 0, True
+    for client, words in CLIENTS.items():
+        if not shutil.which(words[0]) or not (SERVERS / "node_modules").exists():
+            printed.append(f"UNPROVEN: the client {client} is not installed (tools/servers.sh)")
+            continue
+        lines, same = compare(program, name, client)
+        printed += lines
+        compared += 1
+        is_same &= same
+    return printed, compared, is_same
 
 
 def main():
     program = str(Path(sys.argv[1]).resolve())
     failed, proven = False, 0
-    for name in sys.argv[2:] or COMMANDS:
-        fixture, command = COMMANDS[name]
-        if not any(Path(word).exists() for word in command if word.startswith(str(SERVERS))):
-            print(f"UNPROVEN: {name} is not installed (tools/servers.sh)")
-            continue
-        for client, words in CLIENTS.items():
-            if not shutil.which(words[0]) or not (SERVERS / "node_modules").exists():
-                print(f"UNPROVEN: the client {client} is not installed (tools/servers.sh)")
-                continue
-            with tempfile.TemporaryDirectory() as work:
-                folder = Path(work).resolve() / "dir"
-                if fixture:
-                    shutil.copytree(SERVERS / "fixtures" / fixture, folder)
-                else:
-                    folder.mkdir()
-                text, command_here = plan(program, name, folder)
-                calls = Path(work) / "plan.json"
-                calls.write_text(text, encoding="utf-8")
-                near, far, log = (str(Path(work) / part) for part in ("client.jsonl", "server.jsonl", "guard.jsonl"))
-                recorder = [sys.executable, __file__, "--record"]
-                guarded = [*recorder, near, program, "proxy", "--log", log, "--", *recorder, far, *command_here]
-                played = subprocess.run([*words, str(calls), *guarded], capture_output=True, text=True, timeout=120)
-                if played.returncode != 0:
-                    print(f"{name} with {client}: the client failed: {played.stderr[-500:]}")
-                    failed = True
-                    continue
-                shown = [json.loads(line) for line in played.stdout.splitlines()]
-                entries = read_log(Path(log))
-                if entries is None:
-                    print(f"{name} with {client}: the log has no end after {LOG_TIME} s")
-                    failed = True
-                    continue
-                sides = read_record(near), read_record(far)
-                found = differences(*sides, entries)
-                # The text of the guard is what the client shows, also of a tool with an output schema.
-                hidden = [call for call in shown if "does not match" in json.dumps(call)]
-                found += [f"the client hides the text of {call}"[:400] for call in hidden]
-                counts = entries[-1]["counts"]
-                lines = sum(len(side) for side in sides[0].values())
-                texts = sum("<validation_error" in call.get("text", "") or "<tool_error" in call.get("text", "") for call in shown)
-                print(
-                    f"{name} with {client}: {lines} lines, {counts['calls']} calls, {counts['refused']} refused, "
-                    f"{counts['formatted']} formatted, {texts} texts of the guard shown, {len(found)} differences"
-                )
-                if texts != counts["refused"] + counts["formatted"]:
-                    found.append("the client does not show every text of the guard")
-                proven += 1
-                for difference in found:
-                    print(f"  {difference}")
-                    failed = True
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for lines, compared, is_same in pool.map(functools.partial(compare_all, program), sys.argv[2:] or COMMANDS):
+            print("\n".join(lines), flush=True)
+            proven += compared
+            failed |= not is_same
     if not OPENCODE:
         print("UNPROVEN: opencode is not on the path, and OPENCODE does not name it")
     if proven == 0:
