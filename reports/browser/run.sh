@@ -21,4 +21,8 @@ if [ ! -e node_modules/.package-lock.json ] || [ package-lock.json -nt node_modu
     fi
     touch node_modules/.package-lock.json
 fi
+# By itself node leaves a processor free: on two of them, files of tests would follow each other. Older versions lack the option.
+if [ "${1:-}" = --test ] && [[ $(node --help) == *--test-concurrency* ]]; then
+    set -- --test "--test-concurrency=$(getconf _NPROCESSORS_ONLN)" "${@:2}"
+fi
 CHROMIUM=$found exec node "$@"
