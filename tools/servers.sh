@@ -1,16 +1,25 @@
 #!/bin/sh
 # Installs the MCP servers of scenarios/servers, as its lock files name and hash them, and writes the lists of their tools.
 #
-# usage: tools/servers.sh [PROGRAM]
+# usage: tools/servers.sh [PROGRAM | --install]
 #
-# PROGRAM is healbench [default: target/release/healbench]. Everything is written to ignored folders of scenarios/servers.
+# PROGRAM is healbench [default: target/release/healbench]. With --install no list is written. Servers of the same lock files are not
+# installed again. Everything is written to ignored folders of scenarios/servers.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
-healbench=$(realpath "${1:-$root/target/release/healbench}")
+healbench=${1:-$root/target/release/healbench}
+[ "$healbench" = --install ] || healbench=$(realpath "$healbench")
 cd "$root/scenarios/servers"
-npm ci --silent --no-audit --no-fund --ignore-scripts
-python3 -m venv venv
-venv/bin/pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: --requirement requirements.txt
+if ! cmp -s package-lock.json node_modules/installed; then
+    npm ci --silent --no-audit --no-fund --ignore-scripts
+    cp package-lock.json node_modules/installed
+fi
+if ! cmp -s requirements.txt venv/installed; then
+    python3 -m venv --clear venv
+    venv/bin/pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: --requirement requirements.txt
+    cp requirements.txt venv/installed
+fi
+[ "$healbench" != --install ] || exit 0
 mkdir -p tools
 list() {
     name=$1
