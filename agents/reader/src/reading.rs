@@ -5,10 +5,13 @@
 //! guesses: `Error: Invalid arguments` yields no statement.
 
 mod advice;
+mod arguments;
 mod clauses;
 mod constraints;
+mod describe;
 mod echoed_values;
 mod error_kind;
+mod fields;
 mod layout;
 mod lists;
 mod markup;
@@ -26,6 +29,7 @@ mod statement_reader;
 mod tokens;
 mod values;
 mod vocabulary;
+mod words;
 
 use healbench_core::Object;
 use serde_json::Value;

@@ -9,20 +9,12 @@ use super::segment::{Segment, Subject};
 use super::statement_reader::{PhraseContext, StatementReader};
 use super::tokens::{Token, TokenKind};
 use super::values::is_value;
+use super::words::ORDERS;
 use super::{Fault, Relation, Statement};
 use crate::paths;
 
 /// Longer sentences are read in parts, which keeps the time linear.
 const MAX_SENTENCE_TOKENS: usize = 120;
-
-/// Verbs that begin an order.
-pub(super) const ORDERS: &[&str] = &[
-    "set", "send", "use", "pass", "enter", "put", "save", "resubmit", "try", "retry", "specify", "supply", "provide",
-    "submit", "give", "change", "choose", "pick", "write", "call", "open", "create", "update", "replace", "correct",
-    "make", "request", "repeat", "read", "get", "fetch", "list", "look", "check", "search", "find", "select", "cancel",
-    "close", "delete", "start", "stop", "add", "verify", "generate", "resend", "switch", "upload", "download", "log",
-    "ask", "take", "move", "assign", "reserve", "release", "unlock",
-];
 
 impl StatementReader<'_> {
     /// Returns the fields that a phrase is about, the one that is meant most likely first. They are several only where they are listed.

@@ -1,5 +1,55 @@
 //! Parses input shapes in TypeScript-like notation: `{ amount: number, status?: "open" | "paid" }`.
 
+use super::Statement;
+use super::statement_reader::StatementReader;
+use super::tokens::{Token, TokenKind, lex};
+
+impl StatementReader<'_> {
+    /// Reads an input shape. `words` (the text before it, or the label around it) may say whether it is the previous or
+    /// the current one.
+    pub(super) fn read_shape(&mut self, fields: Vec<ShapeField>, words: &str) {
+        let mut tokens = Vec::new();
+        lex(words, &mut tokens);
+        let last =
+            |known: &[&str]| tokens.iter().rposition(|t| known.iter().any(|word| t.is_word(word) || t.is_symbol(word)));
+        let previous = last(&["previous", "previously", "before", "old", "was", "formerly", "from"]);
+        let current = last(&[
+            "current",
+            "currently",
+            "now",
+            "new",
+            "after",
+            "to",
+            "→",
+            "->",
+            "=>",
+            "became",
+            "is",
+            "expected",
+            "schema",
+        ]);
+        self.note_action(&tokens);
+        let previous_shape = self.previous_shape.take();
+        if previous > current || (previous.is_none() && current.is_none() && previous_shape.is_none()) {
+            self.previous_shape = Some(fields);
+            return;
+        }
+        let dropped_field = |field: &&ShapeField| !fields.iter().any(|kept| kept.path == field.path);
+        let dropped = previous_shape.iter().flatten().filter(dropped_field).map(|field| field.path.clone()).collect();
+        self.push(Statement::Contract { action: self.action.clone(), fields, dropped });
+    }
+
+    pub(super) fn note_action(&mut self, tokens: &[Token<'_>]) {
+        for token in tokens {
+            if let Some(rest) = token.text.strip_prefix("actions.")
+                && matches!(token.kind, TokenKind::Word | TokenKind::Quoted)
+            {
+                self.action = rest.split('.').next().map(str::to_owned);
+            }
+        }
+    }
+}
+
 /// One field of a shape.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShapeField {

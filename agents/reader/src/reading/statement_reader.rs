@@ -6,12 +6,12 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
+use super::arguments::{NOUNS, is_list_of_words};
 use super::lists::{List, list_at, sentence, skip_words};
-use super::mentions::{Mention, SentValue, Sign, is_meant, sent_values};
-use super::patterns::{is_format, is_unsigned, json_type};
+use super::mentions::{Mention, SentValue, sent_values};
+use super::patterns::{is_format, json_type};
 use super::phrases::{Meaning, PhraseTable};
-use super::segment::{Segment, Subject};
-use super::sent_paths::{path_missing_in_item, path_of_length, path_of_name, path_of_value};
+use super::segment::Segment;
 use super::shape::ShapeField;
 use super::tokens::{Token, TokenKind, lex};
 use super::vocabulary::Vocabulary;
@@ -32,10 +32,10 @@ pub(super) struct StatementReader<'v> {
     /// True if the following bulleted lines list actions.
     pub(super) in_action_list: bool,
     /// The action named last in a path such as `actions.create.inputSchema`.
-    action: Option<String>,
+    pub(super) action: Option<String>,
     /// The input shape before a change of the contract: one that is marked as previous, or the first of two without
     /// such marks. It waits for the current shape.
-    previous_shape: Option<Vec<ShapeField>>,
+    pub(super) previous_shape: Option<Vec<ShapeField>>,
     /// What the text says to be at fault. It becomes a statement if nothing else is said about the field.
     pub(super) faults: Vec<(Option<String>, Fault)>,
     /// The part of a sent text that is at fault: a column of a query.
@@ -59,13 +59,6 @@ pub(super) struct StatementReader<'v> {
 
 pub(super) const ARTICLES: [&str; 12] =
     ["a", "an", "the", "valid", "type", "of", "be", "one", "single", "following", "by", "calling"];
-const NOUNS: [&str; 10] =
-    ["field", "fields", "parameter", "property", "argument", "key", "keys", "input", "attribute", "parameters"];
-/// Nouns by which error messages refer to any argument.
-const GENERIC_NOUNS: [&str; 10] =
-    ["value", "values", "type", "name", "field", "input", "argument", "key", "length", "error"];
-/// The maximum distance in tokens between a phrase and the name it refers to.
-const MAX_NAME_DISTANCE: usize = 12;
 /// The maximum number of statements of a text. It bounds the search for duplicates.
 const MAX_STATEMENTS: usize = 500;
 /// The maximum number of sentences that are searched for mentions.
@@ -244,50 +237,6 @@ impl<'v> StatementReader<'v> {
         };
         if let Some(object) = object.filter(|object| !object.is_empty()) {
             self.push(Statement::Example { object: object.clone() });
-        }
-    }
-
-    /// Reads an input shape. `words` (the text before it, or the label around it) may say whether it is the previous or
-    /// the current one.
-    pub(super) fn read_shape(&mut self, fields: Vec<ShapeField>, words: &str) {
-        let mut tokens = Vec::new();
-        lex(words, &mut tokens);
-        let last =
-            |known: &[&str]| tokens.iter().rposition(|t| known.iter().any(|word| t.is_word(word) || t.is_symbol(word)));
-        let previous = last(&["previous", "previously", "before", "old", "was", "formerly", "from"]);
-        let current = last(&[
-            "current",
-            "currently",
-            "now",
-            "new",
-            "after",
-            "to",
-            "→",
-            "->",
-            "=>",
-            "became",
-            "is",
-            "expected",
-            "schema",
-        ]);
-        self.note_action(&tokens);
-        let previous_shape = self.previous_shape.take();
-        if previous > current || (previous.is_none() && current.is_none() && previous_shape.is_none()) {
-            self.previous_shape = Some(fields);
-            return;
-        }
-        let dropped_field = |field: &&ShapeField| !fields.iter().any(|kept| kept.path == field.path);
-        let dropped = previous_shape.iter().flatten().filter(dropped_field).map(|field| field.path.clone()).collect();
-        self.push(Statement::Contract { action: self.action.clone(), fields, dropped });
-    }
-
-    fn note_action(&mut self, tokens: &[Token<'_>]) {
-        for token in tokens {
-            if let Some(rest) = token.text.strip_prefix("actions.")
-                && matches!(token.kind, TokenKind::Word | TokenKind::Quoted)
-            {
-                self.action = rest.split('.').next().map(str::to_owned);
-            }
         }
     }
 
@@ -492,287 +441,12 @@ impl<'v> StatementReader<'v> {
             }
         }
     }
-
-    /// Returns the field that a phrase is about: the segment's, or one that its sentence names.
-    pub(super) fn field(&self, context: &PhraseContext<'_>) -> Option<String> {
-        match context.segment.subject {
-            Some(Subject { name, known: true }) => Some(name.clone()),
-            _ => {
-                let about = || self.about_by(Sign::Word, context).into_iter().next();
-                let before = || {
-                    self.only_fault().or_else(|| self.field_named_before(context)).or_else(|| self.last_mention.clone())
-                };
-                self.field_in_sentence(context).or_else(about).or_else(before)
-            }
-        }
-    }
-
-    /// Returns the known field that the sentence names, or whose value it quotes. Quoted names are preferred over
-    /// unquoted ones, and names before the phrase over those after it.
-    fn field_in_sentence(&self, context: &PhraseContext<'_>) -> Option<String> {
-        let tokens = context.tokens;
-        let field_by_value = || {
-            // A number after the phrase is what it says of the field, and not what was sent.
-            let is_shown = |at: &usize| match tokens[*at].kind {
-                TokenKind::Quoted => true,
-                TokenKind::Number => *at < context.at,
-                _ => false,
-            };
-            let values = nearby_tokens(context).filter(is_shown);
-            values.into_iter().find_map(|at| {
-                let length = at.checked_sub(1).is_some_and(|before| tokens[before].is_word("length"));
-                if length {
-                    path_of_length(self.sent, tokens[at].number()?)
-                } else {
-                    path_of_value(self.sent, tokens[at].text)
-                }
-            })
-        };
-        let field_in_list = || {
-            let said = self.mentions_in(tokens, sentence(tokens, context.at));
-            let nested = said.iter().find(|mention| mention.sign != Sign::Value && mention.path.contains('.'));
-            nested.map(|mention| mention.path.clone())
-        };
-        self.field_by_name(context).or_else(field_in_list).or_else(field_by_value).or_else(|| {
-            let words = nearby_tokens(context).filter(|at| tokens[*at].kind == TokenKind::Word);
-            words.into_iter().find_map(|at| self.vocabulary.field_path(tokens[at].text))
-        })
-    }
-
-    /// Returns the known field that the sentence names. A generic noun, as in `invalid value: …`, is skipped unless it
-    /// is in quotes.
-    fn field_by_name(&self, context: &PhraseContext<'_>) -> Option<String> {
-        let tokens = context.tokens;
-        let range = sentence(tokens, context.at);
-        let of = |kind: TokenKind| {
-            let is_specific = |at: &usize| kind == TokenKind::Quoted || !is_generic_noun(&tokens[*at]);
-            let mut names = nearby_tokens(context).filter(|at| tokens[*at].kind == kind).filter(is_specific);
-            names.find_map(|at| {
-                let path = self.vocabulary.field_path(tokens[at].text)?;
-                (kind == TokenKind::Quoted || is_meant(tokens, at, &range)).then_some(path)
-            })
-        };
-        of(TokenKind::Quoted).or_else(|| of(TokenKind::Word))
-    }
-
-    /// Returns the field of the segment's object that the last of these tokens quotes, such as the tag of a union:
-    /// `payment: 'by' has to be one of …`.
-    fn subfield(&self, context: &PhraseContext<'_>, tokens: std::ops::Range<usize>) -> Option<String> {
-        let object = context.segment.subject.filter(|subject| subject.known)?;
-        let quoted = context.tokens.get(tokens)?.iter().rev().filter(|token| token.kind == TokenKind::Quoted);
-        quoted.map(|token| format!("{}.{}", object.name, token.text)).find(|path| self.vocabulary.has_nested(path))
-    }
-
-    /// Returns the known field that the line names before the sentence: `Bad role. Options: a, b`.
-    fn field_named_before(&self, context: &PhraseContext<'_>) -> Option<String> {
-        let start = sentence(context.tokens, context.at).start;
-        let before = context.tokens[..start].iter().rev().take(MAX_NAME_DISTANCE);
-        let names = before.filter(|token| matches!(token.kind, TokenKind::Word | TokenKind::Quoted));
-        names.filter(|token| !is_generic_noun(token)).find_map(|token| self.vocabulary.field_path(token.text))
-    }
-
-    fn name_at(&self, tokens: &[Token<'_>], at: usize) -> Option<String> {
-        let token = tokens.get(at).filter(|token| matches!(token.kind, TokenKind::Word | TokenKind::Quoted))?;
-        self.vocabulary.field_path(token.text)
-    }
-
-    fn read_missing(&mut self, context: &PhraseContext<'_>) {
-        let list = list_at(context.tokens, context.next);
-        let path = |item: &&str| self.vocabulary.field_path(item).or_else(|| path_missing_in_item(self.sent, item));
-        let fields: Vec<String> = list.items.iter().filter_map(path).collect();
-        // A list in the segment of a known field names its subfields, which have their own segments.
-        let own = context.segment.subject.is_some_and(|subject| subject.known);
-        if !own && !fields.is_empty() && fields.len() == list.items.len() {
-            fields.into_iter().for_each(|field| self.push_missing(field));
-        } else if let Some(field) = self.field(context).or_else(|| self.unknown_field(context)) {
-            self.push_missing(field);
-        }
-    }
-
-    /// Returns the name of a field of a nested object, which a segment or a quotation names and the list of tools does not.
-    fn unknown_field(&self, context: &PhraseContext<'_>) -> Option<String> {
-        let is_name = |name: &str| {
-            !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-[]".contains(&byte))
-        };
-        let is_phrase = |name: &str| context.tokens[context.at].says(name);
-        if let Some(subject) =
-            context.segment.subject.filter(|subject| is_name(&subject.name) && !is_phrase(&subject.name))
-        {
-            return Some(self.path_or_name(&subject.name));
-        }
-        let is_near = |at: &usize| at.abs_diff(context.at) <= 3 || at.abs_diff(context.next) <= 3;
-        let undefined = context.tokens[context.at].is_word("undefined");
-        let quoted = nearby_tokens(context).find(|at| context.tokens[*at].kind == TokenKind::Quoted).filter(is_near)?;
-        let name = context.tokens[quoted].text;
-        if undefined {
-            return None;
-        }
-        (is_name(name) && path_of_value(self.sent, name).is_none()).then(|| self.path_or_name(name))
-    }
-
-    pub(super) fn push_missing(&mut self, field: String) {
-        // What was sent is not missing, whatever is said to be empty about it.
-        if paths::get(self.sent, &field).is_some_and(|sent| !is_empty(sent)) {
-            return self.note_fault(Some(field), Fault::Invalid);
-        }
-        self.push(if self.vocabulary.is_discriminator(&field) {
-            Statement::MissingDiscriminator { field }
-        } else {
-            Statement::Missing { field }
-        });
-    }
-
-    fn read_wrong_type(&mut self, context: &PhraseContext<'_>) -> bool {
-        let tokens = context.tokens;
-        let at = skip_words(tokens, context.next, &ARTICLES, 4);
-        // "string found, integer expected"
-        let before =
-            || context.at.checked_sub(1).map(|before| &tokens[before]).filter(|token| json_type(token.text).is_some());
-        let follows = tokens.get(at).filter(|token| !matches!(token.kind, TokenKind::Symbol | TokenKind::End));
-        let Some(token) = follows.or_else(before) else { return false };
-        let Some(expected) = json_type(token.text) else { return false };
-        if token.kind == TokenKind::Quoted {
-            // `'list' or 'create'` are values; `"string" or "number"` leave the type open.
-            let items = list_at(tokens, at).items;
-            if items.len() > 1 {
-                return items.iter().all(|item| json_type(item).is_some());
-            }
-        }
-        if let Some(field) = self.field(context).or_else(|| Some(String::new())) {
-            if is_unsigned(token.text) {
-                self.push(Statement::Bound { field: field.clone(), relation: Relation::AtLeast, limit: 0.0 });
-            }
-            self.push(Statement::WrongType { field, expected });
-        }
-        true
-    }
-
-    fn push_type(&mut self, expected: &'static str, context: &PhraseContext<'_>) {
-        if let Some(field) = self.field(context) {
-            self.push(Statement::WrongType { field, expected });
-        }
-    }
-
-    fn read_options(&mut self, list: &List<'_>, context: &PhraseContext<'_>) {
-        if list.items.is_empty() {
-            // "must be one of the allowed values" does not say which.
-            return self.read_fault(Fault::Invalid, context);
-        }
-        if list.items.iter().all(|item| self.vocabulary.resolve_action(item).is_some()) {
-            return;
-        }
-        let own = context.segment.subject.is_some_and(|subject| subject.known);
-        // Do not identify the field by a sent value: the values in this sentence are the valid ones.
-        let named = || self.field_by_name(context).or_else(|| self.field_named_before(context));
-        let before = sentence(context.tokens, context.at).start..context.at;
-        let field = if own { self.subfield(context, before) } else { named() }.or_else(|| self.field(context));
-        let discriminator = field.as_deref().is_some_and(|field| self.vocabulary.is_discriminator(field));
-        if discriminator
-            || (!own
-                && (list.announced || list.items.len() > 1)
-                && list.items.iter().all(|item| self.vocabulary.is_action(item)))
-        {
-            self.push_actions(list);
-        } else if let Some(field) = field
-            && !list.items.iter().all(|item| self.vocabulary.field_path(item).as_ref() == Some(&field))
-        {
-            self.push(Statement::Options { field, values: owned_items(list) });
-        }
-    }
-
-    /// Reads the names of unknown fields: those after the phrase, before it, or else the segment's.
-    fn read_unrecognized(&mut self, context: &PhraseContext<'_>) {
-        let tokens = context.tokens;
-        let remove = tokens[context.at].is_word("remove");
-        let words =
-            [NOUNS.as_slice(), &["s", "in", "object", "or", "correct", "unrecognized", "unrecognised", "the", "named"]];
-        let words = words.concat();
-        let start = tokens[context.next..]
-            .iter()
-            .take(12)
-            .take_while(|token| token.is_symbol(":()*") || words.iter().any(|word| token.is_word(word)));
-        let start = context.next + start.count();
-        let list = list_at(tokens, start);
-        let quoted = |token: &&Token<'_>| token.kind == TokenKind::Quoted;
-        if list.quoted {
-            for item in &list.items {
-                self.push(Statement::Unrecognized { field: self.path_or_name(item) });
-            }
-        } else if remove {
-            if let Some(field) = self.name_at(tokens, start) {
-                self.push(Statement::Unrecognized { field });
-            }
-        } else if let Some(subject) = context.segment.subject
-            && (subject.known
-                || subject.name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte)))
-        {
-            self.push(Statement::Unrecognized { field: subject.name.clone() });
-        } else {
-            let sentence = sentence(tokens, context.at);
-            let before = tokens[sentence.start..context.at].iter().rev().find(quoted);
-            let named = before.or_else(|| tokens[context.next..sentence.end].iter().find(quoted));
-            let field = named.map(|token| self.path_or_name(token.text));
-            let bare =
-                || list.items.first().map(|item| self.path_or_name(item)).or_else(|| self.field_in_sentence(context));
-            // "property foo is not allowed", "unrecognized arguments: --foo"
-            let is_sent = |token: &&Token<'_>| token.kind == TokenKind::Word && self.sent.get(token.text).is_some();
-            let own = || tokens[sentence.clone()].iter().find(is_sent).map(|token| self.path_or_name(token.text));
-            if let Some(field) = field.or_else(bare).or_else(own) {
-                self.push(Statement::Unrecognized { field });
-            }
-        }
-    }
-
-    /// Reads `already has the same room and date`. Ignored unless all names are known fields.
-    fn read_conflict(&mut self, context: &PhraseContext<'_>) {
-        let list = list_at(context.tokens, context.next);
-        let fields: Vec<String> = list.items.iter().filter_map(|item| self.vocabulary.field_path(item)).collect();
-        if fields.len() == list.items.len() {
-            fields.into_iter().for_each(|field| self.push(Statement::Conflict { field }));
-        }
-    }
-
-    pub(super) fn path_or_name(&self, raw: &str) -> String {
-        let sent = || path_of_name(self.sent, raw);
-        self.vocabulary.field_path(raw).or_else(sent).unwrap_or_else(|| raw.to_owned())
-    }
 }
 
 /// The state of the current sentence.
 #[derive(Default)]
 struct SentenceState {
     unrecognized: bool,
-}
-
-/// Returns true for a list of at least two values without quotes, which says no type and no comparison.
-fn is_list_of_words(list: &List<'_>) -> bool {
-    const COMPARISONS: [&str; 12] =
-        ["more", "less", "greater", "fewer", "above", "below", "higher", "lower", "longer", "shorter", "equal", "null"];
-    let is_value = |item: &&str| {
-        json_type(item).is_none() && !is_format(item) && item.parse::<f64>().is_err() && !COMPARISONS.contains(item)
-    };
-    list.items.len() > 1 && list.items.iter().all(is_value)
-}
-
-/// Returns true for what counts as not given.
-fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::String(text) => text.trim().is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::Object(object) => object.is_empty(),
-        _ => false,
-    }
-}
-
-fn is_generic_noun(token: &Token<'_>) -> bool {
-    GENERIC_NOUNS.iter().any(|noun| token.is_word(noun))
-}
-
-/// Returns the indices of the tokens around a phrase in its sentence: backward from it, then forward.
-fn nearby_tokens(context: &PhraseContext<'_>) -> impl Iterator<Item = usize> {
-    let sentence = sentence(context.tokens, context.at);
-    (sentence.start..context.at).rev().chain(context.next..sentence.end)
 }
 
 /// A phrase in its segment.

@@ -105,3 +105,43 @@ fn every_phrase_is_needed_by_its_example() {
         }
     }
 }
+
+/// The page of the documentation that lists what the reader understands. With `HEALBENCH_WRITE_PAGES` it is written anew.
+#[test]
+fn the_page_lists_what_is_understood() {
+    let lines: Vec<PhraseLine> = phrase_lines().collect();
+    let mut page = String::from(
+        "# What simulated readers understand\n\n\
+         Simulated readers (`scripted:`), the audit and `healbench call --read` read texts with the same rules. They find the phrases below\n\
+         in any error format, and the arguments, tools and values that a sentence mentions near them. They know the text, the call as it was\n\
+         sent and the tools; in a run also the names of the arguments that the task needs. A text in which they find nothing may still say\n\
+         something to a model.\n\n\
+         The examples are about a tool `billing` with the actions `create` and `list`, and the arguments `age`, `length`, `results`, `role`,\n\
+         `status` and `type`. This page is generated from `agents/reader/src/reading/phrases.tsv`.\n\n\
+         | Kind | What the text says | Phrases | Example | What is read from it |\n|---|---|---|---|---|\n",
+    );
+    let cell = |text: &str| text.replace("\\n", " ⏎ ").replace('|', "\\|").replace('<', "&lt;");
+    for (name, meaning, about) in MEANINGS {
+        let phrases: Vec<&str> =
+            lines.iter().filter(|(kind, ..)| kind == meaning).map(|(_, phrase, _)| *phrase).collect();
+        let Some((_, _, example)) = lines.iter().find(|(kind, ..)| kind == meaning) else {
+            panic!("no phrase is of the kind `{name}`")
+        };
+        let (statements, faults) = statements_with(PhraseTable::built_in(), &example.replace("\\n", "\n"));
+        let mut read: Vec<String> = statements.iter().map(ToString::to_string).collect();
+        read.extend(faults.iter().filter(|(field, _)| field.is_none()).map(|(_, fault)| format!("the call {fault}")));
+        let phrases: Vec<String> = phrases.iter().map(|phrase| format!("*{}*", cell(phrase))).collect();
+        page.push_str(&format!(
+            "| `{name}` | {about} | {} | {} | {} |\n",
+            phrases.join(", "),
+            cell(example),
+            cell(&read.join("; "))
+        ));
+    }
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reader.md");
+    if std::env::var_os("HEALBENCH_WRITE_PAGES").is_some() {
+        std::fs::write(path, &page).unwrap();
+    }
+    let written = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(written == page, "docs/reader.md is not what the table says: run this test with HEALBENCH_WRITE_PAGES=1");
+}

@@ -1,0 +1,135 @@
+//! Finds the field that a phrase is about.
+
+use super::lists::sentence;
+use super::mentions::{Sign, is_meant};
+use super::segment::Subject;
+use super::sent_paths::{path_of_length, path_of_name, path_of_value};
+use super::statement_reader::{PhraseContext, StatementReader};
+use super::tokens::{Token, TokenKind};
+
+/// Nouns by which error messages refer to any argument.
+const GENERIC_NOUNS: [&str; 10] =
+    ["value", "values", "type", "name", "field", "input", "argument", "key", "length", "error"];
+/// The maximum distance in tokens between a phrase and the name it refers to.
+const MAX_NAME_DISTANCE: usize = 12;
+
+impl StatementReader<'_> {
+    /// Returns the field that a phrase is about: the segment's, or one that its sentence names.
+    pub(super) fn field(&self, context: &PhraseContext<'_>) -> Option<String> {
+        match context.segment.subject {
+            Some(Subject { name, known: true }) => Some(name.clone()),
+            _ => {
+                let about = || self.about_by(Sign::Word, context).into_iter().next();
+                let before = || {
+                    self.only_fault().or_else(|| self.field_named_before(context)).or_else(|| self.last_mention.clone())
+                };
+                self.field_in_sentence(context).or_else(about).or_else(before)
+            }
+        }
+    }
+
+    /// Returns the known field that the sentence names, or whose value it quotes. Quoted names are preferred over
+    /// unquoted ones, and names before the phrase over those after it.
+    pub(super) fn field_in_sentence(&self, context: &PhraseContext<'_>) -> Option<String> {
+        let tokens = context.tokens;
+        let field_by_value = || {
+            // A number after the phrase is what it says of the field, and not what was sent.
+            let is_shown = |at: &usize| match tokens[*at].kind {
+                TokenKind::Quoted => true,
+                TokenKind::Number => *at < context.at,
+                _ => false,
+            };
+            let values = nearby_tokens(context).filter(is_shown);
+            values.into_iter().find_map(|at| {
+                let length = at.checked_sub(1).is_some_and(|before| tokens[before].is_word("length"));
+                if length {
+                    path_of_length(self.sent, tokens[at].number()?)
+                } else {
+                    path_of_value(self.sent, tokens[at].text)
+                }
+            })
+        };
+        let field_in_list = || {
+            let said = self.mentions_in(tokens, sentence(tokens, context.at));
+            let nested = said.iter().find(|mention| mention.sign != Sign::Value && mention.path.contains('.'));
+            nested.map(|mention| mention.path.clone())
+        };
+        self.field_by_name(context).or_else(field_in_list).or_else(field_by_value).or_else(|| {
+            let words = nearby_tokens(context).filter(|at| tokens[*at].kind == TokenKind::Word);
+            words.into_iter().find_map(|at| self.vocabulary.field_path(tokens[at].text))
+        })
+    }
+
+    /// Returns the known field that the sentence names. A generic noun, as in `invalid value: …`, is skipped unless it
+    /// is in quotes.
+    pub(super) fn field_by_name(&self, context: &PhraseContext<'_>) -> Option<String> {
+        let tokens = context.tokens;
+        let range = sentence(tokens, context.at);
+        let of = |kind: TokenKind| {
+            let is_specific = |at: &usize| kind == TokenKind::Quoted || !is_generic_noun(&tokens[*at]);
+            let mut names = nearby_tokens(context).filter(|at| tokens[*at].kind == kind).filter(is_specific);
+            names.find_map(|at| {
+                let path = self.vocabulary.field_path(tokens[at].text)?;
+                (kind == TokenKind::Quoted || is_meant(tokens, at, &range)).then_some(path)
+            })
+        };
+        of(TokenKind::Quoted).or_else(|| of(TokenKind::Word))
+    }
+
+    /// Returns the field of the segment's object that the last of these tokens quotes, such as the tag of a union:
+    /// `payment: 'by' has to be one of …`.
+    pub(super) fn subfield(&self, context: &PhraseContext<'_>, tokens: std::ops::Range<usize>) -> Option<String> {
+        let object = context.segment.subject.filter(|subject| subject.known)?;
+        let quoted = context.tokens.get(tokens)?.iter().rev().filter(|token| token.kind == TokenKind::Quoted);
+        quoted.map(|token| format!("{}.{}", object.name, token.text)).find(|path| self.vocabulary.has_nested(path))
+    }
+
+    /// Returns the known field that the line names before the sentence: `Bad role. Options: a, b`.
+    pub(super) fn field_named_before(&self, context: &PhraseContext<'_>) -> Option<String> {
+        let start = sentence(context.tokens, context.at).start;
+        let before = context.tokens[..start].iter().rev().take(MAX_NAME_DISTANCE);
+        let names = before.filter(|token| matches!(token.kind, TokenKind::Word | TokenKind::Quoted));
+        names.filter(|token| !is_generic_noun(token)).find_map(|token| self.vocabulary.field_path(token.text))
+    }
+
+    pub(super) fn name_at(&self, tokens: &[Token<'_>], at: usize) -> Option<String> {
+        let token = tokens.get(at).filter(|token| matches!(token.kind, TokenKind::Word | TokenKind::Quoted))?;
+        self.vocabulary.field_path(token.text)
+    }
+
+    /// Returns the name of a field of a nested object, which a segment or a quotation names and the list of tools does not.
+    pub(super) fn unknown_field(&self, context: &PhraseContext<'_>) -> Option<String> {
+        let is_name = |name: &str| {
+            !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-[]".contains(&byte))
+        };
+        let is_phrase = |name: &str| context.tokens[context.at].says(name);
+        if let Some(subject) =
+            context.segment.subject.filter(|subject| is_name(&subject.name) && !is_phrase(&subject.name))
+        {
+            return Some(self.path_or_name(&subject.name));
+        }
+        let is_near = |at: &usize| at.abs_diff(context.at) <= 3 || at.abs_diff(context.next) <= 3;
+        let undefined = context.tokens[context.at].is_word("undefined");
+        let quoted = nearby_tokens(context).find(|at| context.tokens[*at].kind == TokenKind::Quoted).filter(is_near)?;
+        let name = context.tokens[quoted].text;
+        if undefined {
+            return None;
+        }
+        (is_name(name) && path_of_value(self.sent, name).is_none()).then(|| self.path_or_name(name))
+    }
+
+    pub(super) fn path_or_name(&self, raw: &str) -> String {
+        let sent = || path_of_name(self.sent, raw);
+        self.vocabulary.field_path(raw).or_else(sent).unwrap_or_else(|| raw.to_owned())
+    }
+}
+
+pub(super) fn is_generic_noun(token: &Token<'_>) -> bool {
+    GENERIC_NOUNS.iter().any(|noun| token.is_word(noun))
+}
+
+/// Returns the indices of the tokens around a phrase in its sentence: backward from it, then forward.
+pub(super) fn nearby_tokens(context: &PhraseContext<'_>) -> impl Iterator<Item = usize> {
+    let sentence = sentence(context.tokens, context.at);
+    (sentence.start..context.at).rev().chain(context.next..sentence.end)
+}

@@ -1,0 +1,62 @@
+//! Lists of words, read from `words.tsv`.
+
+use std::sync::LazyLock;
+
+/// Names that are also everyday words. In prose they are mentions only with a sign that the argument is meant.
+pub(super) static EVERYDAY: Words = LazyLock::new(|| list("everyday"));
+
+/// Nouns that mark the word beside them as a name.
+pub(super) static NAME_NOUNS: Words = LazyLock::new(|| list("name_nouns"));
+
+/// Parts of a name that do not say what it is about.
+pub(super) static NAME_ENDS: Words = LazyLock::new(|| list("name_ends"));
+
+/// Words after which a name at the beginning of a sentence is its subject.
+pub(super) static SUBJECT_VERBS: Words = LazyLock::new(|| list("subject_verbs"));
+
+/// Words before a name that say that the name is meant.
+pub(super) static NAMING_WORDS: Words = LazyLock::new(|| list("naming_words"));
+
+/// Words that may precede the subject of a sentence.
+pub(super) static HEADS: Words = LazyLock::new(|| list("heads"));
+
+/// Words at the beginning of a text that reports a failure, in lower case.
+pub(super) static BEGINNINGS: Words = LazyLock::new(|| list("beginnings"));
+
+/// Words anywhere in a short text that say that something was not done or is not accepted, in lower case.
+pub(super) static COMPLAINTS: Words = LazyLock::new(|| list("complaints"));
+
+/// Verbs that begin an order.
+pub(super) static ORDERS: Words = LazyLock::new(|| list("orders"));
+
+type Words = LazyLock<Vec<&'static str>>;
+
+fn list(name: &str) -> Vec<&'static str> {
+    let lines = include_str!("words.tsv").lines().filter_map(|line| line.split_once('\t'));
+    lines.filter(|(list, _)| *list == name).flat_map(|(_, words)| words.split(',')).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_list_is_empty_and_everyday_words_are_sorted() {
+        for list in [
+            &EVERYDAY,
+            &NAME_NOUNS,
+            &NAME_ENDS,
+            &SUBJECT_VERBS,
+            &NAMING_WORDS,
+            &HEADS,
+            &BEGINNINGS,
+            &COMPLAINTS,
+            &ORDERS,
+        ] {
+            assert!(!list.is_empty() && list.iter().all(|word| !word.is_empty()), "{list:?}");
+        }
+        assert!(EVERYDAY.is_sorted());
+        let lines = include_str!("words.tsv").lines().filter(|line| !line.starts_with('#'));
+        assert!(lines.clone().all(|line| line.split('\t').count() == 2));
+    }
+}
