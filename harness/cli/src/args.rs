@@ -108,6 +108,13 @@ pub(crate) enum Command {
     /// Make a page of `view`, as a process of it.
     #[command(hide = true)]
     Page(PageArgs),
+    /// Read texts: JSON lines with `id`, `tool`, `known_tools`, `schema`, `arguments` and `text` on standard input.
+    #[command(hide = true)]
+    Read {
+        /// Print JSON lines, which is the only output.
+        #[arg(long, required = true)]
+        json: bool,
+    },
     /// Render templates, as a process of another command.
     #[command(hide = true)]
     Templates {
@@ -248,6 +255,9 @@ pub(crate) struct CallArgs {
     /// The output format [default: json for one format or condition, text for several]
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) output: Option<CallOutput>,
+    /// Print what simulated readers find in each text, with the words that it was read from.
+    #[arg(long)]
+    pub(crate) read: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -168,6 +168,7 @@ fn dispatch(command: &Command, terminal: &Terminal) -> Result<ExitStatus, CliErr
         Command::Cassette(args) => commands::cassette::cassette(args, terminal),
         Command::Report(args) => commands::report::report(args, terminal),
         Command::Page(args) => commands::view::page(args, terminal),
+        Command::Read { .. } => commands::read::read(terminal),
         Command::Templates { limited } => templates::serve_templates(*limited),
         Command::View(args) => commands::view::view(args, terminal),
         Command::Compare(args) => commands::compare::compare(args, terminal),

@@ -5,12 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use healbench_core::{
-    Condition, EnvironmentKind, NumberTexts, SERVER_NAME, Seed, ToolCall, ToolSpec, tool_definitions,
+    Condition, EnvironmentKind, NumberTexts, SERVER_NAME, Script, Seed, ToolCall, ToolSpec, tool_definitions,
 };
 use healbench_engine::contract::ContractAwareness;
 use healbench_engine::definition::{Tool, WorldDef};
 use healbench_engine::{ClientProfile, CompileError, Engine, GuardedReply, World, WorldBase};
 use healbench_mcp::{Line, MAX_LINE, call_outcome, read_line};
+use healbench_reader::reading::{Vocabulary, read};
 use healbench_runner::{ClientReply, reply_through_client, simulator_engine};
 use healbench_scenarios::Scenario;
 use healbench_text::{plain_text, pluralize};
@@ -59,12 +60,17 @@ pub(crate) fn call(args: &CallArgs, terminal: &Terminal) -> Result<ExitStatus, C
                 .help("name a file with `--scenario` or `--tools`"));
         }
     };
-    let output = args.output.unwrap_or(if conditions.len() > 1 { CallOutput::Text } else { CallOutput::Json });
+    let is_text = conditions.len() > 1 || args.read;
+    let output = args.output.unwrap_or(if is_text { CallOutput::Text } else { CallOutput::Json });
+    if args.read && output == CallOutput::Json {
+        return Err(CliError::new("`--read` adds to texts, not to JSON").help("leave out `--output json`"));
+    }
     let engine = |condition: &Condition| simulator_engine(&tools, &awareness, condition);
     let specs: Vec<ToolSpec> = tools.iter().map(Tool::advertised).collect();
     let definitions = tool_definitions(&specs);
     let client = |condition: &Condition| ClientProfile::new(condition.values.client, SERVER_NAME, &definitions);
-    let mut engines = Engines::new(world, conditions, output, engine, client)?;
+    let readers = args.read.then_some(specs.as_slice());
+    let mut engines = Engines::new(world, conditions, output, readers, engine, client)?;
     let mut results = terminal.result_writer();
     match &args.tool {
         Some(tool) => {
@@ -92,7 +98,7 @@ pub(super) fn load_single_scenario(path: &Path, terminal: &Terminal) -> Result<S
 }
 
 fn call_each_line(
-    engines: &mut Engines,
+    engines: &mut Engines<'_>,
     results: &mut ResultWriter,
     terminal: &Terminal,
 ) -> Result<ExitStatus, CliError> {
@@ -166,8 +172,10 @@ fn read_call(line: &[u8]) -> Result<ToolCall, String> {
 }
 
 /// One engine per condition.
-struct Engines {
+struct Engines<'t> {
     conditions: Vec<LabelledEngine>,
+    /// The tools that readers of the texts know; `None` if nobody reads.
+    readers: Option<&'t [ToolSpec]>,
     output: CallOutput,
     counter: TokenCounter,
 }
@@ -197,14 +205,15 @@ impl LabelledEngine {
     }
 }
 
-impl Engines {
+impl<'t> Engines<'t> {
     fn new(
         world: WorldDef,
         conditions: Vec<Condition>,
         output: CallOutput,
+        readers: Option<&'t [ToolSpec]>,
         make_engine: impl Fn(&Condition) -> Result<Engine, CompileError>,
         make_client: impl Fn(&Condition) -> Option<ClientProfile>,
-    ) -> Result<Engines, CliError> {
+    ) -> Result<Engines<'t>, CliError> {
         let base = Arc::new(WorldBase::new(world));
         let engine = |(label, condition): (String, &Condition)| {
             let (engine, client) = (make_engine(condition)?, make_client(condition));
@@ -212,7 +221,7 @@ impl Engines {
         };
         let conditions =
             short_labels(&conditions).into_iter().zip(&conditions).map(engine).collect::<Result<_, _>>()?;
-        Ok(Engines { conditions, output, counter: TokenCounter::new() })
+        Ok(Engines { conditions, readers, output, counter: TokenCounter::new() })
     }
 
     /// Formats the response under each condition; `line` is the line of the call in the input.
@@ -236,7 +245,12 @@ impl Engines {
             let text = reply.response.text();
             let (tokens, is_estimated) = (self.counter.count(&text), is_estimated(&text));
             match self.output {
-                CallOutput::Text => out.push_str(&section(label, &reply, tokens, is_estimated)),
+                CallOutput::Text => {
+                    out.push_str(&section(label, &reply, tokens, is_estimated));
+                    if let Some(tools) = self.readers {
+                        out.push_str(&what_is_read(&text, tools, call, reply.response.is_error));
+                    }
+                }
                 CallOutput::Json => {
                     let result = call_tool_result(reply);
                     let member =
@@ -257,6 +271,9 @@ impl Engines {
     }
 }
 
+/// The longest words that are shown beside what was read from them, in characters.
+const MAX_WORDS_CHARS: usize = 200;
+
 /// The longest arguments that the heading of a call shows whole, in characters.
 const MAX_HEADING_CHARS: usize = 2000;
 
@@ -274,6 +291,28 @@ fn section(label: &str, reply: &GuardedReply, tokens: u32, is_estimated: bool) -
     }
     if let Some(structured) = &reply.structured {
         out.push_str(&format!("  structuredContent: {}\n", plain_text(&structured.to_string())));
+    }
+    out.push('\n');
+    out
+}
+
+/// Formats what simulated readers find in a text, each with the words that it was read from.
+fn what_is_read(text: &str, tools: &[ToolSpec], call: &ToolCall, is_error: bool) -> String {
+    let script = Script::default();
+    let reading = read(text, &Vocabulary::new(tools, &script), &call.arguments, Some(is_error));
+    let mut out = String::new();
+    for (statement, words) in reading.statements.iter().zip(&reading.words) {
+        out.push_str(&format!("  read: {}\n", plain_text(&statement.to_string())));
+        if !words.is_empty() {
+            let words: String = words.chars().take(MAX_WORDS_CHARS).collect();
+            out.push_str(&format!("        from: {}\n", plain_text(&words)));
+        }
+    }
+    if reading.statements.is_empty() {
+        out.push_str("  read: the reader found nothing here that it can act on\n");
+    }
+    if let Some(kind) = reading.kind {
+        out.push_str(&format!("  kind: {}\n", kind.id()));
     }
     out.push('\n');
     out

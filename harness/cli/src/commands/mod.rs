@@ -17,6 +17,7 @@ pub(crate) mod new;
 mod outputs;
 pub(crate) mod plan;
 pub(crate) mod proxy;
+pub(crate) mod read;
 pub(crate) mod report;
 pub(crate) mod run;
 mod scenario_changes;
