@@ -69,12 +69,12 @@ pub(crate) fn finds_remedy(draft: &Draft, statements: &[Statement]) -> Option<bo
         // A list of options says what to send, for a missing value as for one of another type.
         Remedy::Missing => any(&|statement| matches!(statement, Statement::Missing { .. } | Statement::Options { .. })),
         Remedy::Type => any(&|statement| matches!(statement, Statement::WrongType { .. } | Statement::Options { .. })),
-        Remedy::Options => any(&|statement| matches!(statement, Statement::Options { .. })),
-        Remedy::Bound => any(&|statement| matches!(statement, Statement::Bound { .. })),
-        Remedy::Format => any(&|statement| matches!(statement, Statement::Format { .. })),
+        Remedy::Options => any(&|statement| matches!(statement, Statement::Options { .. } | Statement::Value { .. })),
+        Remedy::Bound => any(&|statement| matches!(statement, Statement::Bound { .. } | Statement::Compared { .. })),
+        Remedy::Format => any(&|statement| matches!(statement, Statement::Format { .. } | Statement::Value { .. })),
         // Of a misspelled required field, that it is missing says as much.
         Remedy::Unrecognized => any(&|statement| {
-            matches!(statement, Statement::Unrecognized { .. })
+            matches!(statement, Statement::Unrecognized { .. } | Statement::Rename { .. })
                 || draft.kind == ProbeKind::MisspelledRequired
                     && matches!(statement, Statement::Missing { .. } | Statement::Options { .. })
         }),
@@ -84,7 +84,12 @@ pub(crate) fn finds_remedy(draft: &Draft, statements: &[Statement]) -> Option<bo
                 Statement::Options { .. }
                     | Statement::Bound { .. }
                     | Statement::Format { .. }
+                    | Statement::Compared { .. }
+                    | Statement::Value { .. }
+                    | Statement::Rename { .. }
                     | Statement::Suggest { .. }
+                    | Statement::Lookup { .. }
+                    | Statement::SearchDifferently { .. }
                     | Statement::Actions { .. }
                     | Statement::Delay { .. }
                     | Statement::Stop
