@@ -360,7 +360,7 @@ impl<'a> ScriptedAgent<'a> {
             self.change_at_random();
             return self.send(0);
         }
-        give_up("The reader found nothing here that it can act on.")
+        give_up("I found nothing that I can act on.")
     }
 
     /// Repairs the current call as far as the statements explain the failure. Returns false if nothing changed.

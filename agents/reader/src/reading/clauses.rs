@@ -256,7 +256,7 @@ pub(super) fn is_negated(tokens: &[Token<'_>], range: &Range<usize>, at: usize) 
 
 /// Returns true if the word at `at` begins an order: a verb at the beginning of a sentence, or after "please", "then" or a comma.
 pub(super) fn is_order(tokens: &[Token<'_>], range: &Range<usize>, at: usize) -> bool {
-    ORDERS.iter().any(|verb| tokens[at].is_word(verb)) && begins_order(tokens, range, at)
+    tokens[at].is_one_of(&ORDERS) && begins_order(tokens, range, at)
 }
 
 /// Returns true if a verb at `at` would be an order.

@@ -216,11 +216,11 @@ fn mention_at(
 fn is_head(tokens: &[Token<'_>], start: usize, at: usize) -> bool {
     let before = &tokens[start..at];
     let begins = before.iter().rposition(|token| token.is_symbol(":(•*✖❌—-\"")).map_or(0, |colon| colon + 1);
-    before[begins..].iter().all(|token| token.kind == TokenKind::Symbol || HEADS.iter().any(|word| token.is_word(word)))
+    before[begins..].iter().all(|token| token.kind == TokenKind::Symbol || token.is_one_of(&HEADS))
 }
 
 fn is_everyday(word: &str) -> bool {
-    EVERYDAY.binary_search(&word.to_lowercase().as_str()).is_ok()
+    EVERYDAY.has(word)
 }
 
 /// Returns the path of the only sent value in a list or an object that has this name.
@@ -238,12 +238,11 @@ pub(super) fn is_meant(tokens: &[Token<'_>], at: usize, range: &std::ops::Range<
 fn sign_of_word(tokens: &[Token<'_>], at: usize, range: &std::ops::Range<usize>, is_head: bool) -> Option<Sign> {
     let next = tokens[..range.end].get(at + 1);
     let before = at.checked_sub(1).filter(|before| *before >= range.start).map(|before| &tokens[before]);
-    let is_noun = |token: &Token<'_>| NAME_NOUNS.iter().any(|noun| token.is_word(noun));
+    let is_noun = |token: &Token<'_>| token.is_one_of(&NAME_NOUNS);
     if next.is_some_and(|next| next.is_symbol(":=") || is_noun(next)) || before.is_some_and(is_noun) {
         return Some(Sign::Name);
     }
-    let is_subject = is_head
-        && next.is_some_and(|next| SUBJECT_VERBS.iter().any(|verb| next.is_word(verb)) || next.is_symbol("<>=≥≤"));
+    let is_subject = is_head && next.is_some_and(|next| next.is_one_of(&SUBJECT_VERBS) || next.is_symbol("<>=≥≤"));
     // "the number of days", "the limit for days"
     let is_of = before.is_some_and(|before| before.is_word("of") || before.is_word("for"))
         && at >= range.start + 2
@@ -259,7 +258,7 @@ fn sign_of_word(tokens: &[Token<'_>], at: usize, range: &std::ops::Range<usize>,
     }
     let article = |token: &&Token<'_>| ["a", "an", "the", "your", "valid"].iter().any(|word| token.is_word(word));
     let named = tokens[range.start..at].iter().rev().find(|token| !article(token));
-    let is_named = named.is_some_and(|token| NAMING_WORDS.iter().any(|word| token.is_word(word)));
+    let is_named = named.is_some_and(|token| token.is_one_of(&NAMING_WORDS));
     (is_subject || is_named).then_some(Sign::Words)
 }
 
@@ -281,7 +280,7 @@ pub(super) fn words_of(name: &str) -> impl Iterator<Item = &str> {
 /// Returns what a name is about: `order` for `order_id`; empty if it says nothing else.
 pub(super) fn stem_of(name: &str) -> &str {
     let Some(last) = words_of(name).last() else { return "" };
-    if !NAME_ENDS.iter().any(|end| end.eq_ignore_ascii_case(last)) {
+    if !NAME_ENDS.has(last) {
         return "";
     }
     name[..name.len() - last.len()].trim_end_matches(['_', '-', '.', ' '])

@@ -1,5 +1,7 @@
 //! Splits text into words, quoted text, numbers and symbols.
 
+use super::words::WordList;
+
 /// A token. The text of a quoted token does not include its quotes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Token<'t> {
@@ -27,6 +29,11 @@ const MAX_QUOTE_BYTES: usize = 256;
 impl Token<'_> {
     pub(super) fn is_word(&self, word: &str) -> bool {
         self.kind == TokenKind::Word && self.says(word)
+    }
+
+    /// Returns true for a word of the list.
+    pub(super) fn is_one_of(&self, list: &WordList) -> bool {
+        self.kind == TokenKind::Word && list.has(self.text)
     }
 
     /// Returns true if the text is `word` in any case, with either apostrophe.

@@ -193,7 +193,12 @@ impl<'a> Vocabulary<'a> {
         at: usize,
         end: usize,
     ) -> Option<(usize, String)> {
+        // Most names begin with another letter.
+        let first = tokens[at].text.as_bytes().first().map(u8::to_ascii_lowercase);
         let said = |name: &str| {
+            if name.as_bytes().first().map(u8::to_ascii_lowercase) != first {
+                return None;
+            }
             let mut next = at;
             let mut count = 0;
             for word in words_of(name) {
@@ -208,10 +213,11 @@ impl<'a> Vocabulary<'a> {
             }
             (count > 1).then_some(next - at)
         };
-        let mut found = self.names().filter_map(|(name, path)| Some((said(part(name))?, path)));
-        let first = found.next()?;
+        let begins = |(name, _): &(&str, &str)| name.as_bytes().first().map(u8::to_ascii_lowercase) == first;
+        let mut found = self.names().filter(begins).filter_map(|(name, path)| Some((said(part(name))?, path)));
+        let one = found.next()?;
         let longest =
-            found.fold((first, false), |((length, path), twice), (other, other_path)| match other.cmp(&length) {
+            found.fold((one, false), |((length, path), twice), (other, other_path)| match other.cmp(&length) {
                 std::cmp::Ordering::Greater => ((other, other_path), false),
                 std::cmp::Ordering::Equal => ((length, path), twice || other_path != path),
                 std::cmp::Ordering::Less => ((length, path), twice),
