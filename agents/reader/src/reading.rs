@@ -256,7 +256,7 @@ pub fn read(text: &str, vocabulary: &Vocabulary<'_>, sent: &Value, is_error: Opt
     let is_document = outcome::is_document(&text.trim_start().to_lowercase());
     let original = sent;
     let (text, sent) = echoed_values::mask_echoed_values(text, sent);
-    let text = layout::unfold(&text);
+    let text = orders::without_orders(&text);
     let mut reader =
         statement_reader::StatementReader::new(vocabulary, &sent, original, phrases::PhraseTable::built_in());
     reader.keep_words();
@@ -314,7 +314,7 @@ impl Facts {
 pub fn read_statements(text: &str, vocabulary: &Vocabulary<'_>, sent: &Value) -> Vec<Statement> {
     let original = sent;
     let (text, sent) = echoed_values::mask_echoed_values(text, sent);
-    let text = layout::unfold(&text);
+    let text = orders::without_orders(&text);
     let mut reader =
         statement_reader::StatementReader::new(vocabulary, &sent, original, phrases::PhraseTable::built_in());
     segments::walk(&text, &mut reader);

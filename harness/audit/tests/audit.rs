@@ -154,8 +154,9 @@ fn a_calls_file_adds_right_and_wrong_calls() {
     assert_eq!((json!(declared.kind), declared.answer), (json!("declared"), AnswerKind::IsError));
     // The folder is the same in every report.
     assert!(declared.text.as_ref().unwrap().starts_with("{dir}/none: "), "{declared:?}");
-    assert_eq!((declared.field, declared.remedy, declared.repaired), (Some(false), Some(false), None));
-    assert!((declared.points.unwrap() - 100.0 / 3.0).abs() < 1e-9);
+    // The value that was sent says which field is meant.
+    assert_eq!((declared.field, declared.remedy, declared.repaired), (Some(true), Some(false), None));
+    assert!((declared.points.unwrap() - 200.0 / 3.0).abs() < 1e-9);
 
     let written = first_calls_file(&report);
     let read_again = CallsFile::parse(&written).unwrap();

@@ -2,29 +2,16 @@
 
 use std::borrow::Cow;
 
-use super::orders;
-
-/// Returns the text with places that follow on a line of their own moved behind their message (`→ at labels`), without what pydantic adds in
-/// brackets to its sentences, and without orders that are not the server's.
+/// Returns the text with places that follow on a line of their own moved behind their message (`→ at labels`), and without queries and
+/// places in code.
 pub(super) fn unfold<'t>(text: &'t str) -> Cow<'t, str> {
-    let mut text = orders::without_orders(text);
+    let mut text = Cow::Borrowed(text);
     if text.contains("\u{2192} at ") {
         let mut out = String::with_capacity(text.len());
         for line in text.lines() {
             match line.trim_start().strip_prefix("\u{2192} at ") {
                 Some(place) => out.extend([" at ", place]),
                 None => out.extend([if out.is_empty() { "" } else { "\n" }, line]),
-            }
-        }
-        text = Cow::Owned(out);
-    }
-    if text.contains("[type=") {
-        let mut out = String::with_capacity(text.len());
-        for line in text.split_inclusive('\n') {
-            let end = line.rfind(" [type=").filter(|_| line.trim_end().ends_with(']'));
-            out.push_str(end.map_or(line, |end| &line[..end]));
-            if end.is_some() && line.ends_with('\n') {
-                out.push('\n');
             }
         }
         text = Cow::Owned(out);
@@ -48,8 +35,19 @@ pub(super) fn unfold<'t>(text: &'t str) -> Cow<'t, str> {
     text
 }
 
+/// Returns a line without what pydantic adds in brackets to its sentences: `[type=missing, input_value={}, input_type=dict]`.
+pub(super) fn without_details(line: &str) -> &str {
+    let end = line.rfind(" [type=").filter(|_| line.ends_with(']'));
+    end.map_or(line, |end| &line[..end])
+}
+
+/// Returns true for a line such as `    at async open (node:internal/fs/promises:639:25)`.
 fn is_stack_line(line: &str) -> bool {
-    line.starts_with([' ', '\t']) && line.trim_start().starts_with("at ") && line.contains(['(', ':'])
+    let Some(place) = line.trim_start().strip_prefix("at ").filter(|_| line.starts_with([' ', '\t'])) else {
+        return false;
+    };
+    let mut pairs = place.as_bytes().windows(2);
+    pairs.any(|pair| pair[0] == b':' && pair[1].is_ascii_digit() || pair[1] == b'(' && pair[0].is_ascii_alphanumeric())
 }
 
 fn is_old_path(line: &str) -> bool {

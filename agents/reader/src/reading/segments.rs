@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
+use super::layout::{unfold, without_details};
 use super::markup::{Tag, attributes, is_quoted, tag_at, unescape};
 use super::phrases::{Meaning, PhraseTable};
 use super::segment::{Segment, Subject};
@@ -97,6 +98,7 @@ impl<'v> Walker<'_, 'v> {
     }
 
     fn read_text(&mut self, text: &str) {
+        let text: &str = &unfold(text);
         let bytes = text.as_bytes();
         let base = self.scopes.len();
         let (mut at, mut start, mut indent) = (0, 0, 0);
@@ -214,7 +216,7 @@ impl<'v> Walker<'_, 'v> {
 
     /// Reads a line, or the part of it before or after a tag.
     fn read_chunk<'t>(&mut self, raw: &'t str, indent: usize, base: usize, before: &mut &'t str) {
-        let chunk = raw.trim();
+        let chunk = without_details(raw.trim());
         if chunk.is_empty() || chunk.starts_with("```") {
             return;
         }

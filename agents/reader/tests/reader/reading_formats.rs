@@ -4,7 +4,7 @@ use healbench_core::Script;
 use healbench_reader::reading::{Vocabulary, read_statements};
 use serde_json::json;
 
-use crate::reading::{LLM_FRIENDLY, assert_statements, describe, statements_of, tools};
+use crate::reading::{LLM_FRIENDLY, assert_statements, assert_statements_include, describe, statements_of, tools};
 
 #[test]
 fn llm_friendly_markdown() {
@@ -207,4 +207,17 @@ fn messages_with_their_places() {
                   undefined, email: Invalid email address, role: Invalid option: expected one of \"admin\"|\"user\", lines.0.qty: \
                   Too small: expected number to be >=1, Unrecognized key: \"colour\"";
     assert_statements(inline, &expected);
+}
+
+/// A client shows the result of a tool as JSON in a sentence; the line breaks of the text are escapes there.
+#[test]
+fn a_text_in_the_json_of_a_client() {
+    let text = "MCP tool 'users' reported tool error for function call: {\"name\":\"users\",\"args\":{}} with response: \
+         [{\"functionResponse\":{\"name\":\"users\",\"response\":{\"error\":{\"content\":[{\"type\":\"text\",\"text\":\"1 validation error \
+         for users\\nname\\n  Field required [type=missing, input_value={'a': 1}, input_type=dict]\\n    For further information visit \
+         https://errors.pydantic.dev\"}],\"isError\":true}}}}]";
+    assert_statements_include(text, &["missing name"]);
+    // Places in code are none of arguments.
+    assert_statements_include("role must be one of a, b\n    at Role.check (/app/role.js:4:2)", &["options role a|b"]);
+    assert_statements_include("Invalid input\n  at role: must be one of a, b", &["options role a|b"]);
 }
