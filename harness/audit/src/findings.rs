@@ -77,9 +77,12 @@ pub const FINDINGS: [FindingEntry; 17] = [
     probe_entry("no-field", Severity::Warning, "the text of a refusal does not name the field", |probe| {
         is_scored(probe) && probe.answer.is_refusal() && probe.field == Some(false)
     }),
-    probe_entry("no-remedy", Severity::Warning, "the reader found nothing in the text of a refusal that says what would be right", |probe| {
-        is_scored(probe) && probe.answer.is_refusal() && probe.remedy == Some(false)
-    }),
+    probe_entry(
+        "no-remedy",
+        Severity::Warning,
+        "the reader found nothing in the text of a refusal that says what would be right",
+        |probe| is_scored(probe) && probe.answer.is_refusal() && probe.remedy == Some(false),
+    ),
     probe_entry(
         "protocol-error-for-arguments",
         Severity::Warning,

@@ -74,7 +74,7 @@ fn begins_as_error(head: &str) -> bool {
             !rest.starts_with(|c: char| c.is_alphanumeric() && words.len() > 1) || rest.starts_with("error")
         })
     };
-    if BEGINNINGS.iter().any(|words| is_beginning(words)) {
+    if BEGINNINGS.iter().any(is_beginning) {
         return true;
     }
     // "ValueError: …", "java.lang.NullPointerException: …"

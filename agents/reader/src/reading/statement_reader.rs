@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::arguments::{NOUNS, is_list_of_words};
 use super::lists::{List, list_at, sentence, skip_words};
-use super::mentions::{Mention, SentValue, sent_values};
+use super::mentions::{Mention, SentValue, Sign, sent_values};
 use super::patterns::{is_format, json_type};
 use super::phrases::{Meaning, PhraseTable};
 use super::segment::Segment;
@@ -17,6 +17,12 @@ use super::tokens::{Token, TokenKind, lex};
 use super::vocabulary::Vocabulary;
 use super::{ExpectedFormat, Fault, Relation, Statement};
 use crate::paths;
+
+/// What a text says to be at fault, each with the field, if one is named.
+pub(super) type Faults = Vec<(Option<String>, Fault)>;
+
+/// A sentence, and what it mentions.
+type SentenceMentions = (Range<usize>, Rc<[Mention]>);
 
 /// Collects the statements of a text, segment by segment.
 pub(super) struct StatementReader<'v> {
@@ -37,7 +43,7 @@ pub(super) struct StatementReader<'v> {
     /// such marks. It waits for the current shape.
     pub(super) previous_shape: Option<Vec<ShapeField>>,
     /// What the text says to be at fault. It becomes a statement if nothing else is said about the field.
-    pub(super) faults: Vec<(Option<String>, Fault)>,
+    pub(super) faults: Faults,
     /// The part of a sent text that is at fault: a column of a query.
     pub(super) part: Option<String>,
     /// The values that the text gives for fields. They become statements if there is one for the field.
@@ -52,7 +58,7 @@ pub(super) struct StatementReader<'v> {
     /// The number of sentences that may still be searched for mentions. It bounds the time for texts without an end of a sentence.
     pub(super) searches_left: Cell<usize>,
     /// The mentions of the sentence that was searched last.
-    pub(super) mentions: RefCell<Option<(Range<usize>, Rc<[Mention]>)>>,
+    pub(super) mentions: RefCell<Option<SentenceMentions>>,
     /// The words that the statements were read from, and those that are being read; `None` if nobody wants them.
     words: Option<(Vec<String>, String)>,
 }
@@ -134,13 +140,13 @@ impl<'v> StatementReader<'v> {
     }
 
     /// Like [`StatementReader::finish`], with the words of each statement between.
-    pub(super) fn finish_with_words(mut self) -> (Vec<Statement>, Vec<String>, Vec<(Option<String>, Fault)>) {
+    pub(super) fn finish_with_words(mut self) -> (Vec<Statement>, Vec<String>, Faults) {
         self.push_rest();
         (self.statements, self.words.unwrap_or_default().0, self.faults)
     }
 
     /// Returns the statements, and what the text says to be at fault.
-    pub(super) fn finish(mut self) -> (Vec<Statement>, Vec<(Option<String>, Fault)>) {
+    pub(super) fn finish(mut self) -> (Vec<Statement>, Faults) {
         self.push_rest();
         (self.statements, self.faults)
     }
@@ -408,8 +414,12 @@ impl<'v> StatementReader<'v> {
             }
             Meaning::ConflictNamed => self.read_conflict(context),
             Meaning::Conflict => {
-                if let Some(field) = self.field(context) {
-                    self.push(Statement::Conflict { field });
+                // "Shift already exists" is about a thing, even if an argument has its name.
+                let own = context.segment.subject.filter(|subject| subject.known).map(|subject| subject.name.clone());
+                let named = || self.about_by(Sign::Name, context).into_iter().next();
+                match own.or_else(|| self.field_in_sentence(context)).or_else(named) {
+                    Some(field) => self.push(Statement::Conflict { field }),
+                    None => self.read_fault(Fault::State, context),
                 }
             }
             Meaning::Actions => self.push_actions(&list_at(tokens, next)),

@@ -53,7 +53,7 @@ impl StatementReader<'_> {
                 self.read_meant(tokens, at + 1..range.end, &said, subject.as_deref());
             } else if is_order(tokens, &range, at) {
                 self.read_order(tokens, at..range.end, &names, &said, subject.as_deref());
-            } else if ["must", "should", "has", "needs"].iter().any(|word| token.is_word(word)) {
+            } else if is_demand(tokens, at) {
                 let named = names.iter().rev().find(|mention| mention.end <= at && at - mention.end <= 2);
                 if let Some(field) =
                     named.map(|mention| mention.path.clone()).or_else(|| subject.clone().filter(|_| at == range.start))
@@ -350,6 +350,13 @@ impl StatementReader<'_> {
     }
 }
 
+/// Returns true for "must", "should", "has to" and "needs to".
+fn is_demand(tokens: &[Token<'_>], at: usize) -> bool {
+    let is_to = || tokens.get(at + 1).is_some_and(|next| next.is_word("to"));
+    let is = |word: &str| tokens[at].is_word(word);
+    is("must") || is("should") || (is("has") || is("needs")) && is_to()
+}
+
 /// Returns true if a token may be the value of an argument: in quotes, a number, or a word as identifiers are.
 pub(super) fn is_value(token: &Token<'_>, vocabulary: &Vocabulary<'_>) -> bool {
     match token.kind {
@@ -373,7 +380,7 @@ pub(super) fn is_value(token: &Token<'_>, vocabulary: &Vocabulary<'_>) -> bool {
 }
 
 fn is_same(sent: &Value, shown: &str) -> bool {
-    sent.as_str().map_or_else(|| sent.to_string() == shown, |sent| sent == shown)
+    sent.as_str().map_or_else(|| sent.to_string(), str::to_owned) == shown
 }
 
 fn skip(tokens: &[Token<'_>], at: usize, end: usize, words: &[&str]) -> usize {

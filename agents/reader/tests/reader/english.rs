@@ -190,7 +190,7 @@ fn says(prediction: &Value, said: &str) -> bool {
     match words.as_slice() {
         ["nothing"] => prediction["remedies"] == json!([]) && prediction["fields"] == json!([]),
         ["call", tool] => prediction["tools"] == json!([tool]),
-        ["wait", seconds] => has("wait", None, &|value| value.to_string() == *seconds),
+        ["wait", seconds] => has("wait", None, &|value| value.as_u64() == seconds.parse().ok()),
         [kind @ ("stop" | "search_differently")] => has(kind, None, &|_| true),
         ["fault", field] => prediction["fields"].as_array().unwrap().iter().any(|found| found == field),
         ["value", field, expected] => has("value", Some(field), &|value| {

@@ -272,7 +272,7 @@ fn conflicting_fields_are_named() {
     assert_statements("username must be unique.", &[]);
     // There are no fields with these names.
     assert_statements("The room already has the same colour and size.", &[]);
-    assert_statements("User already exists", &[]);
+    assert_statements("User already exists", &["fault user_id State"]);
 }
 
 #[test]
