@@ -149,7 +149,7 @@ pub enum Statement {
     Fault { field: String, fault: Fault },
 }
 
-/// What is wrong, as far as a text says it without a remedy.
+/// The fault that a text names without a remedy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// A value that is not accepted.
@@ -217,7 +217,7 @@ pub enum ExpectedFormat {
     Pattern(String),
 }
 
-/// What a text says.
+/// The result of reading a text.
 #[derive(Debug, Clone)]
 pub struct Reading {
     pub statements: Vec<Statement>,
@@ -228,7 +228,7 @@ pub struct Reading {
     pub facts: Facts,
 }
 
-/// What an error text tells, whatever it is.
+/// Facts about an error text, for rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Facts {
     /// It names an argument as missing or at fault.

@@ -1,4 +1,4 @@
-//! What is said about arguments: that they are missing or unknown, their types and their options.
+//! Statements about arguments: that they are missing or unknown, their types and their options.
 
 use serde_json::Value;
 
@@ -29,7 +29,7 @@ impl StatementReader<'_> {
     }
 
     pub(super) fn push_missing(&mut self, field: String) {
-        // What was sent is not missing, whatever is said to be empty about it.
+        // A value that was sent is not missing, whatever is said to be empty about it.
         if paths::get(self.sent, &field).is_some_and(|sent| !is_empty(sent)) {
             return self.note_fault(Some(field), Fault::Invalid);
         }

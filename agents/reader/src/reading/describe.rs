@@ -1,4 +1,4 @@
-//! What a text says, in words.
+//! Statements in words.
 
 use std::fmt;
 

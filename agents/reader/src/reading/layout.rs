@@ -16,7 +16,7 @@ pub(super) fn unfold<'t>(text: &'t str) -> Cow<'t, str> {
         }
         text = Cow::Owned(out);
     }
-    // What a database was asked is not what it says.
+    // The query that a database was asked says nothing about the call.
     if text.contains("[SQL:") || text.contains("SELECT ") {
         let is_query =
             |line: &&str| !["[SQL:", "SELECT ", "LINE "].iter().any(|start| line.trim_start().starts_with(start));

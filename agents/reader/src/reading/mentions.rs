@@ -19,7 +19,7 @@ pub(super) struct Mention {
     pub(super) sign: Sign,
 }
 
-/// How a mention identifies its argument, the surest first.
+/// The way in which a mention identifies its argument, the surest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Sign {
     /// The value that was sent, which no other argument has.

@@ -1,4 +1,4 @@
-//! What the reader finds in a text, in the form in which labelled texts are scored.
+//! Readings in the form in which labelled texts are scored.
 
 use healbench_core::{ActionSpec, Script, ToolSpec};
 use serde_json::{Map, Value, json};

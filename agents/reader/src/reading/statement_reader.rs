@@ -18,7 +18,7 @@ use super::vocabulary::Vocabulary;
 use super::{ExpectedFormat, Fault, Relation, Statement};
 use crate::paths;
 
-/// What a text says to be at fault, each with the field, if one is named.
+/// Faults that a text names, each with the field, if one is named.
 pub(super) type Faults = Vec<(Option<String>, Fault)>;
 
 /// A sentence, and what it mentions.
@@ -42,7 +42,7 @@ pub(super) struct StatementReader<'v> {
     /// The input shape before a change of the contract: one that is marked as previous, or the first of two without
     /// such marks. It waits for the current shape.
     pub(super) previous_shape: Option<Vec<ShapeField>>,
-    /// What the text says to be at fault. It becomes a statement if nothing else is said about the field.
+    /// The faults that the text names. They become statements if nothing else is said about their fields.
     pub(super) faults: Faults,
     /// The part of a sent text that is at fault: a column of a query.
     pub(super) part: Option<String>,
@@ -153,7 +153,7 @@ impl<'v> StatementReader<'v> {
 
     /// Makes statements of what could not be judged before the end of the text.
     fn push_rest(&mut self) {
-        // What nobody listed is at fault where nothing else is named.
+        // A text with a single mention and no known phrase is about it.
         let is_silent = self.statements.is_empty()
             && self.values.is_empty()
             && self.faults.iter().all(|(field, _)| field.is_none());

@@ -3,7 +3,7 @@
 use healbench_reader::reading::predict;
 use serde_json::{Value, json};
 
-/// What a sentence says, and the sentence. `fault FIELD` is a field that is named as being at fault, whatever else is said.
+/// The meaning of a sentence, and the sentence. `fault FIELD` is a field that is named as being at fault, whatever else is said.
 const SENTENCES: &[(&str, &str)] = &[
     ("bound days >=", "Field 'days': 0 is out of range; must be >= 1 and <= 7."),
     ("bound days >=", "days: allowed: 1-7"),
