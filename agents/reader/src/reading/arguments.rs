@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::lists::{List, list_at, sentence, skip_words};
 use super::patterns::{is_format, is_unsigned, json_type};
-use super::sent_paths::path_missing_in_item;
+use super::sent_paths::{path_missing_in_item, path_of_value};
 use super::statement_reader::{ARTICLES, PhraseContext, StatementReader, owned_items};
 use super::tokens::{Token, TokenKind};
 use super::{Fault, Relation, Statement};
@@ -76,7 +76,10 @@ impl StatementReader<'_> {
             // "must be one of the allowed values" does not say which.
             return self.read_fault(Fault::Invalid, context);
         }
-        if list.items.iter().all(|item| self.vocabulary.resolve_action(item).is_some()) {
+        let is_sent = |item: &&str| path_of_value(self.sent, item).is_some();
+        if list.items.iter().all(|item| self.vocabulary.resolve_action(item).is_some())
+            || list.items.iter().all(is_sent)
+        {
             return;
         }
         let own = context.segment.subject.is_some_and(|subject| subject.known);

@@ -246,6 +246,11 @@ impl StatementReader<'_> {
     }
 }
 
+/// Returns true for a word that forbids what follows it.
+pub(super) fn is_forbidding(token: &Token<'_>) -> bool {
+    ["not", "don't", "never"].iter().any(|word| token.is_word(word))
+}
+
 /// Returns true if the words before `at` forbid what follows.
 pub(super) fn is_negated(tokens: &[Token<'_>], range: &Range<usize>, at: usize) -> bool {
     let before = &tokens[range.start.max(at.saturating_sub(4))..at];

@@ -176,6 +176,12 @@ fn mention_at(
             if is_formed && let Some(path) = vocabulary.field_path(token.text) {
                 return mention(at + 1, path, Sign::Name);
             }
+            // `maxResults` for `max_results`
+            if (is_formed || token.text.contains('-'))
+                && let Some(path) = vocabulary.field_in_other_form(token.text)
+            {
+                return mention(at + 1, path, Sign::Name);
+            }
             if let Some((length, path)) = vocabulary.spoken_field(tokens, at, range.end) {
                 return mention(at + length, path, Sign::Words);
             }

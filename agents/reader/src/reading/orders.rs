@@ -48,7 +48,7 @@ const MARKERS: &[&str] = &[
 pub(super) fn without_orders<'t>(text: &'t str) -> Cow<'t, str> {
     static MARKED: LazyLock<Option<Regex>> = LazyLock::new(|| {
         let pattern = MARKERS.iter().map(|marker| regex::escape(marker)).collect::<Vec<_>>().join("|");
-        Regex::new(&format!("(?i-u){pattern}")).ok()
+        Regex::new(&format!("(?-i:\\bSYSTEM:)|(?i-u:{pattern})")).ok()
     });
     let Some(found) = MARKED.as_ref().and_then(|marked| marked.find(text)) else { return Cow::Borrowed(text) };
     let at = found.start();

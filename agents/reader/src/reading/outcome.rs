@@ -28,11 +28,19 @@ pub fn reports_error(text: &str) -> bool {
         return match value {
             Value::Object(object) => object_reports_error(&object),
             Value::String(inner) => reports_error(&inner),
+            Value::Array(items) => is_list_of_issues(&items),
             _ => false,
         };
     }
     if text.starts_with(['{', '[']) && text.len() > MAX_PROSE_BYTES {
         return false;
+    }
+    // An object, and words after it.
+    if text.starts_with('{')
+        && let Some(Ok(Value::Object(object))) = serde_json::Deserializer::from_str(text).into_iter::<Value>().next()
+        && object_reports_error(&object)
+    {
+        return true;
     }
     let lower = text.to_lowercase();
     let head = lower.trim_start_matches(|c: char| !c.is_alphanumeric() && !"✖❌⚠<".contains(c));
@@ -65,7 +73,7 @@ pub fn reports_error(text: &str) -> bool {
     }
     let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
     let is_prose = text.len() <= MAX_PROSE_BYTES && lines <= MAX_PROSE_LINES && !is_document(&lower);
-    is_prose && COMPLAINTS.iter().any(|words| lower.contains(words))
+    is_prose && !begins_with_success(&lower) && COMPLAINTS.iter().any(|words| lower.contains(words))
 }
 
 fn begins_as_error(head: &str) -> bool {
@@ -159,6 +167,41 @@ fn object_reports_error(object: &Map<String, Value>) -> bool {
             .is_some_and(|items| items.iter().any(|item| item.get("msg").is_some()))
 }
 
+/// Returns true for a list of complaints, each with a message and a place or a code.
+fn is_list_of_issues(items: &[Value]) -> bool {
+    let is_issue = |item: &Value| {
+        item.get("message").or_else(|| item.get("msg")).is_some_and(Value::is_string)
+            && ["path", "loc", "field", "code"].iter().any(|key| item.get(key).is_some())
+    };
+    !items.is_empty() && items.iter().all(is_issue)
+}
+
+/// Returns true if the first sentence of a text in lower case says that something was done.
+fn begins_with_success(lower: &str) -> bool {
+    const DONE: &[&str] = &[
+        "created",
+        "saved",
+        "done",
+        "updated",
+        "sent",
+        "deleted",
+        "completed",
+        "started",
+        "added",
+        "ok",
+        "scheduled",
+        "angelegt",
+        "gespeichert",
+    ];
+    const NEGATIONS: &[&str] = &[
+        "not", "no", "cannot", "can't", "couldn't", "failed", "already", "if", "must", "could", "unless", "before",
+        "nicht",
+    ];
+    let first = lower.split(['.', '\n', '!']).next().unwrap_or_default();
+    let has = |words: &[&str]| first.split([' ', ',', ':']).any(|part| words.contains(&part));
+    has(DONE) && !has(NEGATIONS)
+}
+
 /// Returns true if the status or the code of an object is that of a failure.
 fn is_bad_status(object: &Map<String, Value>) -> bool {
     let lower = |key: &str| key.to_lowercase();
@@ -185,10 +228,7 @@ pub(super) fn implies_error(text: &str, statements: &[Statement]) -> bool {
         && lines <= MAX_PROSE_LINES
         && !is_document(&lower)
         && !lower.starts_with(['{', '[', '<']);
-    let has_succeeded =
-        ["created", "saved", "done", "updated", "sent", "deleted", "completed", "started", "added", "ok"].iter().any(
-            |word| lower.split(['.', '\n']).next().is_some_and(|first| first.split(' ').any(|part| part == *word)),
-        );
+    let has_succeeded = begins_with_success(&lower);
     let is_negative =
         lower.starts_with("no ") || lower.contains(" not ") || lower.contains("n't ") || lower.contains("instead");
     let says = |statement: &Statement| match statement {
@@ -230,13 +270,18 @@ pub(super) fn is_document(lower: &str) -> bool {
         line.get(..4).is_some_and(|year| year.bytes().all(|byte| byte.is_ascii_digit())) && line[4..].starts_with('-')
     };
     let lines = lower.lines().filter(|line| !line.trim().is_empty()).count();
+    // The line below the heads of a table, or the count of its rows.
+    let is_rule =
+        |line: &str| line.matches('-').count() > 3 && line.chars().all(|c| matches!(c, '-' | '+' | '|' | ' ' | '='));
+    let has_rows = lines > 2 && (lower.lines().skip(1).take(2).any(is_rule) || lower.ends_with(" rows)"));
     let is_log = lines > 2 && lower.lines().filter(is_dated).count() * 2 > lines;
     let cells = |line: &str| line.matches([',', '|']).count();
     let is_table = lines > 2 && !first.contains([' ', ':', '.']) && cells(first) > 0
         || lines > 1
             && first.starts_with('|')
             && lower.lines().all(|line| line.trim().is_empty() || line.starts_with('|'));
-    is_mail
+    has_rows
+        || is_mail
         || is_summary
         || is_log
         || is_table

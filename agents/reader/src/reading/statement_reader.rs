@@ -7,6 +7,7 @@ use std::rc::Rc;
 use serde_json::Value;
 
 use super::arguments::{NOUNS, is_list_of_words};
+use super::clauses::is_forbidding;
 use super::lists::{List, list_at, sentence, skip_words};
 use super::mentions::{Mention, SentValue, Sign, sent_values};
 use super::patterns::{is_format, json_type};
@@ -323,6 +324,10 @@ impl<'v> StatementReader<'v> {
                     }
                 }
             }
+            // "must not be one of"
+            Meaning::Options
+                if context.at >= 2 && tokens[context.at - 1].is_word("be") && tokens[context.at - 2].is_word("not") => {
+            }
             Meaning::Options => {
                 // `valid options for 'currency': …` names the field after the words.
                 if let [of, name, colon, ..] = &tokens[next..]
@@ -423,6 +428,7 @@ impl<'v> StatementReader<'v> {
                 }
             }
             Meaning::Actions => self.push_actions(&list_at(tokens, next)),
+            Meaning::Call if context.at >= 1 && is_forbidding(&tokens[context.at - 1]) => {}
             Meaning::Call if !context.segment.attribute => self.read_call(context),
             Meaning::Call | Meaning::Ignored => {}
             Meaning::Delay => self.read_delay(context),

@@ -85,7 +85,9 @@ impl StatementReader<'_> {
             token.kind == TokenKind::Word && near.get(1).is_none_or(|next| next.kind == TokenKind::Symbol)
         };
         let Some(token) = near.iter().find(is_named).or_else(|| near.first().filter(is_word)) else { return };
-        if self.vocabulary.resolve_action(token.text).is_some() {
+        // "Did you mean a or b?" does not say which.
+        let at = tokens.iter().position(|other| std::ptr::eq(other, token)).unwrap_or(range.start);
+        if self.vocabulary.resolve_action(token.text).is_some() || is_listed(tokens, at, range.end) {
             return;
         }
         let unknown = self.statements.iter().rev().find_map(|statement| match statement {
@@ -312,6 +314,11 @@ impl StatementReader<'_> {
     /// Notes a value for a field, in the type of the value that was sent. A value that was sent is none.
     fn note_value(&mut self, field: Option<String>, token: &Token<'_>) {
         let Some(field) = field else { return };
+        // The value that was sent is no remedy, in whatever brackets it is shown.
+        let shown = token.text.trim_matches(['[', ']', '(', ')', '"', '\'', '`', '<', '>']);
+        if self.path_sent(shown).is_some() {
+            return;
+        }
         let sent = paths::get(self.sent, &field);
         let number = || serde_json::from_str::<Value>(token.text).ok().filter(Value::is_number);
         let value = match sent {

@@ -227,6 +227,16 @@ impl<'a> Vocabulary<'a> {
         (!is_twice).then(|| (length, path.to_owned()))
     }
 
+    /// Returns the only field with the same words in another form: `max_results` for `maxResults`.
+    pub(super) fn field_in_other_form(&self, raw: &str) -> Option<String> {
+        let same = |name: &str| {
+            let mut words = words_of(name);
+            words_of(raw).all(|word| words.next().is_some_and(|other| other.eq_ignore_ascii_case(word)))
+                && words.next().is_none()
+        };
+        self.only_field(same)
+    }
+
     /// Returns the only field that is about a thing: `order_id` for "order".
     pub(super) fn field_about(&self, thing: &str) -> Option<String> {
         self.only_field(|name| {
