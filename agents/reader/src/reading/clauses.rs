@@ -82,10 +82,12 @@ impl StatementReader<'_> {
         if (is_heading && context.next < context.tokens.len()) || is_negated(context.tokens, &range, context.at) {
             return;
         }
-        if fault == Fault::Invalid
-            && context.tokens[context.at..context.next].iter().any(|token| token.is_word("match"))
-            && context.next == range.end
-        {
+        let is_mismatch = context.tokens[context.at..context.next].iter().any(|token| token.is_word("match"));
+        if is_mismatch {
+            // "does not match '^[a-z]+$'"
+            self.read_regex(context);
+        }
+        if fault == Fault::Invalid && is_mismatch && context.next == range.end {
             let fields = self.about(context);
             for field in fields {
                 self.note_stated(field, None);
