@@ -34,8 +34,8 @@ mod words;
 use healbench_core::Object;
 use serde_json::Value;
 
+use self::statement_reader::{Faults, StatementReader};
 pub use error_kind::{ERROR_KINDS, ErrorKind};
-pub use outcome::reports_error;
 pub use prediction::{InvalidRecord, predict};
 pub use shape::ShapeField;
 pub use vocabulary::Vocabulary;
@@ -128,7 +128,7 @@ pub enum Statement {
     /// The value has to be higher or lower than that of another field.
     Compared {
         field: String,
-        /// [`Relation::Above`] or [`Relation::Below`].
+        /// The required relation of the value to that of `other`.
         relation: Relation,
         other: String,
     },
@@ -212,7 +212,7 @@ pub enum Relation {
 /// A required format of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExpectedFormat {
-    /// A format's name, in lower case.
+    /// A format's name in lower case, the letters of a date (`DD/MM/YYYY`), or an example.
     Named(String),
     Pattern(String),
 }
@@ -228,7 +228,7 @@ pub struct Reading {
     pub facts: Facts,
 }
 
-/// Facts about an error text, for rows.
+/// Facts about an error text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Facts {
     /// It names an argument as missing or at fault.
@@ -246,23 +246,13 @@ impl Statement {
     }
 }
 
-/// The version of the reader. It rises with every change of what is read from a text.
-pub const READER_VERSION: u32 = 2;
-
 /// Reads `text` as the answer to a call with the arguments `sent`, or null if they are not known. `is_error` is what the protocol says of
 /// it; if that is `None`, the text itself decides. A text that reports no error has no statements but those about getting more of it.
 pub fn read(text: &str, vocabulary: &Vocabulary<'_>, sent: &Value, is_error: Option<bool>) -> Reading {
-    let says_error = is_error.unwrap_or_else(|| reports_error(text));
+    let says_error = is_error.unwrap_or_else(|| outcome::reports_error(text));
     let is_document = outcome::is_document(&text.trim_start().to_lowercase());
-    let original = sent;
-    let (text, sent) = echoed_values::mask_echoed_values(text, sent);
-    let text = orders::without_orders(&text);
-    let mut reader =
-        statement_reader::StatementReader::new(vocabulary, &sent, original, phrases::PhraseTable::built_in());
-    reader.keep_words();
-    segments::walk(&text, &mut reader);
-    let (statements, words, faults) = reader.finish_with_words();
-    let is_error = says_error || is_error.is_none() && outcome::implies_error(&text, &statements);
+    let (statements, words, faults) = read_all(text, vocabulary, sent, true);
+    let is_error = says_error || is_error.is_none() && outcome::implies_error(text, &statements);
     let (statements, words): (Vec<Statement>, Vec<String>) = statements
         .into_iter()
         .zip(words)
@@ -270,7 +260,7 @@ pub fn read(text: &str, vocabulary: &Vocabulary<'_>, sent: &Value, is_error: Opt
             is_error && !is_document || matches!(statement, Statement::Narrow { .. } | Statement::Page { .. })
         })
         .unzip();
-    let (statements, words) = without_met_types(statements, words, &sent);
+    let (statements, words) = without_met_types(statements, words, sent);
     let facts = Facts::of(&statements);
     let kind = is_error.then(|| ErrorKind::of(&statements, &faults));
     Reading { statements, words, kind, facts }
@@ -312,11 +302,22 @@ impl Facts {
 /// names no field but quotes a value (``unknown variant `superadmin` ``) that occurs once in them, the statement is about that argument.
 /// Words inside quoted values of arguments are ignored.
 pub fn read_statements(text: &str, vocabulary: &Vocabulary<'_>, sent: &Value) -> Vec<Statement> {
-    let original = sent;
-    let (text, sent) = echoed_values::mask_echoed_values(text, sent);
+    read_all(text, vocabulary, sent, false).0
+}
+
+/// Returns the statements of a text, the words of each if they are wanted, and the faults.
+fn read_all(
+    text: &str,
+    vocabulary: &Vocabulary<'_>,
+    original: &Value,
+    keep_words: bool,
+) -> (Vec<Statement>, Vec<String>, Faults) {
+    let (text, sent) = echoed_values::mask_echoed_values(text, original);
     let text = orders::without_orders(&text);
-    let mut reader =
-        statement_reader::StatementReader::new(vocabulary, &sent, original, phrases::PhraseTable::built_in());
+    let mut reader = StatementReader::new(vocabulary, &sent, original, phrases::PhraseTable::built_in());
+    if keep_words {
+        reader.keep_words();
+    }
     segments::walk(&text, &mut reader);
-    reader.finish().0
+    reader.finish()
 }

@@ -19,7 +19,7 @@ const MAX_PROSE_LINES: usize = 6;
 
 /// Returns true if `text` reports that what was asked for was not done. A document about errors, a list, an empty list and a result with
 /// an error in one of its parts do not.
-pub fn reports_error(text: &str) -> bool {
+pub(super) fn reports_error(text: &str) -> bool {
     let text = text.trim();
     if text.is_empty() || ["undefined", "null", "none", "nan"].iter().any(|word| text.eq_ignore_ascii_case(word)) {
         return false;

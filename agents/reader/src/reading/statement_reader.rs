@@ -140,16 +140,10 @@ impl<'v> StatementReader<'v> {
         }
     }
 
-    /// Like [`StatementReader::finish`], with the words of each statement between.
-    pub(super) fn finish_with_words(mut self) -> (Vec<Statement>, Vec<String>, Faults) {
+    /// Returns the statements, the words of each if they were kept, and the faults.
+    pub(super) fn finish(mut self) -> (Vec<Statement>, Vec<String>, Faults) {
         self.push_rest();
         (self.statements, self.words.unwrap_or_default().0, self.faults)
-    }
-
-    /// Returns the statements, and what the text says to be at fault.
-    pub(super) fn finish(mut self) -> (Vec<Statement>, Faults) {
-        self.push_rest();
-        (self.statements, self.faults)
     }
 
     /// Makes statements of what could not be judged before the end of the text.

@@ -33,7 +33,7 @@ const LINKS: &[&str] = &[
 ];
 /// Words after which a value is an example.
 const EXAMPLES: &[&str] = &[
-    "as", "like", "example", "instance", "e.g", "eg", "than", "least", "most", "between", "over", "under", "maximum",
+    "like", "example", "instance", "e.g", "eg", "than", "least", "most", "between", "over", "under", "maximum",
     "minimum",
 ];
 /// Words that say that a value beside a field is the one that it has to have.
@@ -401,9 +401,7 @@ fn is_contrast(token: &Token<'_>) -> bool {
 
 /// Returns true if the words before a value make it an example or a bound.
 fn is_example(tokens: &[Token<'_>], at: usize) -> bool {
-    tokens[at.saturating_sub(2)..at]
-        .iter()
-        .any(|token| EXAMPLES.iter().any(|word| token.is_word(word)) && !token.is_word("as"))
+    tokens[at.saturating_sub(2)..at].iter().any(|token| EXAMPLES.iter().any(|word| token.is_word(word)))
         || at >= 2 && tokens[at - 1].is_word("as") && tokens[at - 2].is_word("such")
 }
 

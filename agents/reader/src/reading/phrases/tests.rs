@@ -30,7 +30,8 @@ fn statements_with(table: &PhraseTable, text: &str) -> Read {
     let vocabulary = Vocabulary::new(&tools, &script);
     let mut reader = StatementReader::new(&vocabulary, &Value::Null, &Value::Null, table);
     segments::walk(text, &mut reader);
-    reader.finish()
+    let (statements, _, faults) = reader.finish();
+    (statements, faults)
 }
 
 fn is_of_pattern(statement: &Statement, pattern: Meaning) -> bool {
