@@ -31,14 +31,16 @@ mod values;
 mod vocabulary;
 mod words;
 
-use healbench_core::Object;
+use healbench_core::{ErrorKind, ErrorReading, Object};
 use serde_json::Value;
 
 use self::statement_reader::{Faults, StatementReader};
-pub use error_kind::{ERROR_KINDS, ErrorKind};
 pub use prediction::{InvalidRecord, predict};
 pub use shape::ShapeField;
 pub use vocabulary::Vocabulary;
+
+/// The version of the reader: it grows whenever a text may be read in another way. Rows hold what a version found.
+pub const VERSION: u32 = 2;
 
 /// A statement extracted from a text. Fields are dotted paths (`address.city`, `lines.0.qty`).
 #[derive(Debug, Clone, PartialEq)]
@@ -228,6 +230,14 @@ pub struct Reading {
     pub facts: Facts,
 }
 
+impl Reading {
+    /// Returns what is stored in rows; `None` if the text reports no error.
+    pub fn row(&self) -> Option<ErrorReading> {
+        let Facts { names_field, states_remedy, names_tool } = self.facts;
+        self.kind.map(|kind| ErrorReading { kind, names_field, states_remedy, names_tool })
+    }
+}
+
 /// Facts about an error text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Facts {
@@ -262,7 +272,7 @@ pub fn read(text: &str, vocabulary: &Vocabulary<'_>, sent: &Value, is_error: Opt
         .unzip();
     let (statements, words) = without_met_types(statements, words, sent);
     let facts = Facts::of(&statements);
-    let kind = is_error.then(|| ErrorKind::of(&statements, &faults));
+    let kind = is_error.then(|| error_kind::kind_of(&statements, &faults));
     Reading { statements, words, kind, facts }
 }
 

@@ -5,6 +5,7 @@
 
 #![warn(missing_docs)]
 
+mod attempts;
 mod axes;
 mod call;
 mod canonical;
@@ -16,6 +17,7 @@ pub mod diagnostics;
 mod draw;
 mod environment;
 mod error_class;
+mod error_kind;
 mod numbers;
 mod plan;
 mod preamble;
@@ -27,6 +29,7 @@ mod shard;
 mod tool_failure;
 mod turn;
 
+pub use attempts::{Aftermath, Break, MOVES, Move, follow};
 pub use axes::{
     AgentId, AgentKind, AgentSpec, AxisError, ErrorFormat, FORMATS, FormatEntry, GUARDRAILS, GuardrailEntry,
     Guardrails, Opening, PROGRAM_PREFIX, TemplateSource, ToolsMode,
@@ -47,6 +50,7 @@ pub use environment::{
     ReplyOutcome, Session,
 };
 pub use error_class::ErrorClass;
+pub use error_kind::{ERROR_KINDS, ErrorKind, ErrorReading, ErrorSource};
 pub use numbers::NumberTexts;
 pub use plan::{CellRef, DuplicateName, Plan, PlanOrder, PlannedEnvironment, PlannedScenario};
 pub use preamble::{DEFAULT_SYSTEM_TEXT, default_preamble, preamble};

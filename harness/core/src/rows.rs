@@ -1,7 +1,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::{AgentError, ErrorClass, NamedEntry, Origin, ProgramReport, Turn, Usage};
+use crate::{
+    Aftermath, AgentError, ErrorClass, ErrorReading, ErrorSource, NamedEntry, Origin, ProgramReport, Turn, Usage,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::EpisodeCounts;
@@ -306,6 +308,25 @@ pub struct CallRecord {
     /// The tokens of the conversation before this call: prompt, earlier calls and responses. A stateless API receives
     /// them again. Null for a program.
     pub context_tokens: Option<u64>,
+    /// What tells that the call failed; null outside of traces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_source: Option<ErrorSource>,
+    /// What the reader finds in the text of an error; null if the call succeeded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reading: Option<ErrorReading>,
+    /// The number of the failed call that this one tries again, by tool and action; null if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt_of: Option<u32>,
+    /// What followed a failed call; null if the call succeeded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aftermath: Option<Aftermath>,
+}
+
+impl CallRecord {
+    /// Returns the row without what follows from other rows, and from the version of the reader.
+    pub fn as_measured(self) -> CallRecord {
+        CallRecord { reading: None, attempt_of: None, aftermath: None, ..self }
+    }
 }
 
 /// A distinct response of a run.

@@ -4,7 +4,7 @@ use std::time::Instant;
 use healbench_core::{
     Agent, AgentError, AgentKind, CallRecord, CellRef, ChainEnd, Deadline, DrawKey, EndedBy, EnvironmentError,
     EpisodeCounts, EpisodeRecord, EpisodeStart, ModelUsage, Object, Opening, Origin, Outcome, Plan, ProgramReport,
-    Reply, Script, Session, ToolCall, ToolResponse, Turn,
+    Reply, Script, Session, ToolCall, ToolResponse, Turn, follow,
 };
 use healbench_engine::{Failure, Faults, GuardedReply};
 use healbench_scenarios::{EpisodeState, Schedule};
@@ -151,6 +151,16 @@ impl Ending {
             Ending::Incomplete => EndedBy::Incomplete,
             Ending::Failed(AgentError::Environment(_)) => EndedBy::EnvironmentError,
             Ending::Failed(_) => EndedBy::AgentError,
+        }
+    }
+
+    /// Returns true if the agent might have gone on.
+    fn is_cut_off(&self) -> bool {
+        match self {
+            Ending::Done | Ending::GaveUp | Ending::Refused | Ending::AnsweredInWords { .. } => false,
+            Ending::GoalReached | Ending::CallLimit | Ending::TurnLimit | Ending::Incomplete | Ending::Failed(_) => {
+                true
+            }
         }
     }
 }
@@ -423,6 +433,7 @@ impl<'a> EpisodeRun<'a> {
         let (call_text, cached) = self.cache.respond(self.context, session, faults, &call, deadline)?;
         let passed_s = u32::try_from(faults.elapsed_s() - called_at_s).unwrap_or(u32::MAX);
         let mut row = self.make_row(&call, &call_text, &cached, waited_s.saturating_add(passed_s));
+        row.reading = self.cache.read(self.context, &call, &cached);
         if row.is_error && !self.script.steps.is_empty() {
             let step = meant_step(self.script, self.context.environment.tools(), &self.succeeded, &call);
             let told = step.is_some_and(|step| self.cache.tells_answer(self.context, step, &call, &cached));
@@ -494,6 +505,10 @@ impl<'a> EpisodeRun<'a> {
             response_hash: cached.digest.hash,
             guardrail_tokens: cached.guardrail_tokens,
             context_tokens: self.known(self.billing.conversation()),
+            error_source: None,
+            reading: None,
+            attempt_of: None,
+            aftermath: None,
         }
     }
 
@@ -536,6 +551,7 @@ impl<'a> EpisodeRun<'a> {
         if !unmet.is_empty() {
             self.unfix_partial_repairs();
         }
+        follow(&mut self.calls, &[], ending.is_cut_off());
         let record = EpisodeRecord {
             episode: self.episode,
             outcome,

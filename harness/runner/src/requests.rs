@@ -431,6 +431,7 @@ mod tests {
             started: String::new(),
             finished: None,
             tokenizer: String::new(),
+            reader: None,
             status: RunStatus::Running,
             episodes_done: 0,
             shards: None,

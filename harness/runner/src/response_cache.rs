@@ -6,9 +6,11 @@
 use std::sync::Arc;
 
 use healbench_core::{
-    CellRef, Deadline, EnvironmentError, ErrorClass, Session, Step, ToolCall, ToolResponse, canonical_json,
+    CellRef, Deadline, EnvironmentError, ErrorClass, ErrorReading, Session, Step, ToolCall, ToolResponse,
+    canonical_json,
 };
 use healbench_engine::{Failure, Faults, GuardedReply};
+use healbench_reader::reading::{Vocabulary, read};
 use rustc_hash::FxHashMap;
 
 use crate::client_reply::{ClientReply, reply_through_client};
@@ -64,6 +66,8 @@ pub(crate) struct ResponseCache {
     /// Whether a response tells the answer. Keyed by the wire bytes of the call and of the intended call, and the hash of
     /// the response.
     told: FxHashMap<Box<[u8]>, bool>,
+    /// What the reader finds in errors. Keyed by the wire bytes of the call and the hash of the response.
+    readings: FxHashMap<Box<[u8]>, Option<ErrorReading>>,
     /// The approximate size of the cached texts in bytes.
     bytes: usize,
     key: Vec<u8>,
@@ -87,6 +91,7 @@ impl ResponseCache {
     fn clear(&mut self) {
         self.calls.clear();
         self.told.clear();
+        self.readings.clear();
         self.bytes = 0;
     }
 
@@ -157,11 +162,7 @@ impl ResponseCache {
         key.extend_from_slice(&cached.digest.hash.to_le_bytes());
         let told = self.told.get(key.as_slice()).copied();
         let told = told.unwrap_or_else(|| {
-            let size = ENTRY_OVERHEAD_BYTES + key.len();
-            if self.bytes + size > MAX_BYTES {
-                self.clear();
-            }
-            self.bytes += size;
+            self.make_room(ENTRY_OVERHEAD_BYTES + key.len());
             let text = cached.response().text();
             let told = tells_answer(context.scenario, context.environment.tools(), step, call, &text);
             self.told.insert(key.as_slice().into(), told);
@@ -171,13 +172,42 @@ impl ResponseCache {
         told
     }
 
-    fn insert(&mut self, call_text: &Arc<CallText>, fresh: Option<&Arc<CachedResponse>>) {
-        let text = fresh.map_or(0, |cached| cached.response().content.iter().map(String::len).sum());
-        let size = ENTRY_OVERHEAD_BYTES + 2 * self.key.len() + text;
-        if self.bytes + size > MAX_BYTES {
+    /// Returns what the reader finds in a response; `None` if it is no error. The reader knows the list of tools, and not the script.
+    pub(crate) fn read(
+        &mut self,
+        context: &ScenarioContext<'_>,
+        call: &ToolCall,
+        cached: &CachedResponse,
+    ) -> Option<ErrorReading> {
+        if !cached.response().is_error {
+            return None;
+        }
+        let mut key = call.wire_bytes(std::mem::take(&mut self.key));
+        key.extend_from_slice(&cached.digest.hash.to_le_bytes());
+        let known = self.readings.get(key.as_slice()).copied();
+        let reading = known.unwrap_or_else(|| {
+            let vocabulary = Vocabulary::of_tools(context.environment.tools());
+            let text = cached.response().text();
+            let reading = read(&text, &vocabulary, &call.arguments, Some(true)).row();
+            self.make_room(ENTRY_OVERHEAD_BYTES + key.len());
+            self.readings.insert(key.as_slice().into(), reading);
+            reading
+        });
+        self.key = key;
+        reading
+    }
+
+    /// Clears the cache if it would grow beyond its limit by so many bytes.
+    fn make_room(&mut self, bytes: usize) {
+        if self.bytes + bytes > MAX_BYTES {
             self.clear();
         }
-        self.bytes += size;
+        self.bytes += bytes;
+    }
+
+    fn insert(&mut self, call_text: &Arc<CallText>, fresh: Option<&Arc<CachedResponse>>) {
+        let text = fresh.map_or(0, |cached| cached.response().content.iter().map(String::len).sum());
+        self.make_room(ENTRY_OVERHEAD_BYTES + 2 * self.key.len() + text);
         let entry = CacheEntry { call_text: Arc::clone(call_text), fresh: fresh.map(Arc::clone) };
         self.calls.insert(self.key.as_slice().into(), entry);
     }

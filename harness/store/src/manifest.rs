@@ -40,6 +40,9 @@ pub struct RunManifest {
     pub finished: Option<String>,
     /// The vocabulary of every token count.
     pub tokenizer: String,
+    /// The version of the reader whose findings are in the rows; null in runs without them.
+    #[serde(default)]
+    pub reader: Option<u32>,
     /// The progress of the run.
     pub status: RunStatus,
     /// The number of episodes in the frames.

@@ -11,7 +11,7 @@ use crate::frames::FrameError;
 pub(crate) use column_type::{ColumnType, F64, Field, Flag, I64, Text, Texts, U32, U64, read, stored_type};
 
 /// The columns that runs of older versions of the same format lack. They are read as null.
-pub(crate) const ADDED: [&str; 1] = [episode_columns::DIAGNOSTICS];
+pub(crate) const ADDED: [&str; 2] = [episode_columns::DIAGNOSTICS, call_columns::NEXT_ATTEMPT];
 
 /// The name and the type of a column.
 pub(crate) type Column = (&'static str, fn() -> DataType);
@@ -237,8 +237,7 @@ frame! {
         FAULT fault: Option<Text>;
         /// What tells that the call failed: `flag`, or `text` for an error that is sent as a success. Null outside of traces.
         ERROR_SOURCE error_source: Option<Text>;
-        /// What the error is about, as found by the reader. Null without an error, and if its text was not read, as the next three
-        /// columns.
+        /// What the error is about, as found by the reader. Null without an error, and in older runs, as the next three columns.
         ERROR_KIND error_kind: Option<Text>;
         /// True if the text of the error names a field.
         NAMES_FIELD names_field: Option<Flag>;
@@ -246,16 +245,18 @@ frame! {
         STATES_REMEDY states_remedy: Option<Flag>;
         /// True if it names a tool.
         NAMES_TOOL names_tool: Option<Flag>;
-        /// Number of the failed call that this one tries again. Null if there is none, and if attempts were not looked for, as the
-        /// next four columns.
+        /// Number of the failed call that this one tries again, by tool and action; of several the first. Null if there is none.
         ATTEMPT_OF attempt_of: Option<U32>;
-        /// What the agent did about the error in its next turn. Null without an error.
+        /// Number of the call that tries a failed call again. Null if there is none.
+        NEXT_ATTEMPT next_attempt: Option<U32>;
+        /// The agent's next turn after an error: `changed`, `repeated`, `other_tool`, `stopped` or `cut_off`. Null without an error,
+        /// and in older runs, as the next three columns.
         MOVE r#move: Option<Text>;
-        /// True if an attempt followed later, after calls of other tools. Null without an error.
+        /// True if an attempt followed within three turns after one with calls of other tools only.
         CAME_BACK came_back: Option<Flag>;
-        /// True if a message of the user followed the error. Null without an error.
+        /// True if a message of the user followed before any other call.
         USER_REPLIED user_replied: Option<Flag>;
-        /// True if the attempt shares few words with the call that failed: probably another errand. Null if it is no attempt.
+        /// True if the next attempt shares under a fifth of the words of the smaller of both calls: probably another errand.
         ELSEWHERE elsewhere: Option<Flag>;
         /// Fields named by the response. Null if it names none.
         NAMED_FIELDS named_fields: Option<Texts>;

@@ -1,6 +1,6 @@
 //! Readings in the form in which labelled texts are scored.
 
-use healbench_core::{ActionSpec, Script, ToolSpec};
+use healbench_core::{ActionSpec, ErrorKind, ToolSpec};
 use serde_json::{Map, Value, json};
 
 use super::{ExpectedFormat, Fault, Reading, Relation, Statement, Vocabulary, read};
@@ -36,8 +36,7 @@ pub fn predict(record: &Value) -> Result<Value, InvalidRecord> {
     let others = known.into_iter().flatten().filter_map(Value::as_str).filter(|name| *name != tool);
     let tools: Vec<ToolSpec> =
         std::iter::once(tool_named(tool, schema)).chain(others.map(|name| tool_named(name, json!({})))).collect();
-    let script = Script::default();
-    let vocabulary = Vocabulary::new(&tools, &script);
+    let vocabulary = Vocabulary::of_tools(&tools);
     let reading = read(text, &vocabulary, sent, record.get("is_error").and_then(Value::as_bool));
     Ok(prediction(id, tool, &reading))
 }
@@ -95,7 +94,7 @@ fn prediction(id: &str, tool: &str, reading: &Reading) -> Value {
         "remedies": remedies,
         "tools": tools,
         "enough": reading.kind.is_some().then(|| reading.is_enough() || remedies.iter().any(|remedy| remedy["kind"] == "retry_later")),
-        "kind": reading.kind.map(super::ErrorKind::id),
+        "kind": reading.kind.map(ErrorKind::name),
     })
 }
 

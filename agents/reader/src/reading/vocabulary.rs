@@ -28,13 +28,8 @@ const WRAPPER_KEYS: [&str; 11] =
 impl<'a> Vocabulary<'a> {
     /// Collects the names that an agent knows at the start of an episode.
     pub fn new(tools: &'a [ToolSpec], script: &'a Script) -> Vocabulary<'a> {
-        let mut vocabulary = Vocabulary { tools: tools.iter().collect(), ..Vocabulary::default() };
-        for tool in tools {
-            vocabulary.fields.extend(tool.discriminator.as_deref());
-            for action in &tool.actions {
-                vocabulary.add_schema(&action.input_schema, "");
-            }
-        }
+        let mut vocabulary = Vocabulary::default();
+        vocabulary.add_tools(tools);
         for step in &script.steps {
             vocabulary.add_value(&step.intended.arguments, "");
             vocabulary.add_value(&step.draft.arguments, "");
@@ -44,11 +39,32 @@ impl<'a> Vocabulary<'a> {
             let action = discriminator.and_then(|field| step.intended.arguments.get(field)?.as_str());
             vocabulary.intended.extend(action);
         }
-        vocabulary.fields.sort_unstable();
-        vocabulary.fields.dedup();
-        vocabulary.nested.sort_unstable();
-        vocabulary.nested.dedup();
-        vocabulary
+        vocabulary.sorted()
+    }
+
+    /// Collects the names of a list of tools: all that somebody knows who has not read the script.
+    pub fn of_tools(tools: &'a [ToolSpec]) -> Vocabulary<'a> {
+        let mut vocabulary = Vocabulary::default();
+        vocabulary.add_tools(tools);
+        vocabulary.sorted()
+    }
+
+    fn add_tools(&mut self, tools: &'a [ToolSpec]) {
+        for tool in tools {
+            self.tools.push(tool);
+            self.fields.extend(tool.discriminator.as_deref());
+            for action in &tool.actions {
+                self.add_schema(&action.input_schema, "");
+            }
+        }
+    }
+
+    fn sorted(mut self) -> Vocabulary<'a> {
+        self.fields.sort_unstable();
+        self.fields.dedup();
+        self.nested.sort_unstable();
+        self.nested.dedup();
+        self
     }
 
     /// Returns everything that [`Vocabulary::new`] reads of its arguments as bytes, beginning with their length: texts

@@ -312,7 +312,7 @@ fn what_is_read(text: &str, tools: &[ToolSpec], call: &ToolCall, is_error: bool)
         out.push_str("  read: the reader found nothing here that it can act on\n");
     }
     if let Some(kind) = reading.kind {
-        out.push_str(&format!("  kind: {}\n", kind.id()));
+        out.push_str(&format!("  kind: {}\n", kind.name()));
     }
     out.push('\n');
     out

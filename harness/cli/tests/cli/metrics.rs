@@ -415,6 +415,7 @@ fn report(plan: &Plan, records: &Records) -> Report {
         started: String::new(),
         finished: None,
         tokenizer: healbench_tokens::TOKENIZER.to_owned(),
+        reader: None,
         status: RunStatus::Complete,
         episodes_done: plan.len(),
         shards: None,

@@ -19,6 +19,7 @@ pub(crate) fn write_run(sandbox: &Sandbox, name: &str, trials: u32) {
         started: "2026-01-02T03:04:05Z".to_owned(),
         finished: None,
         tokenizer: healbench_tokens::TOKENIZER.to_owned(),
+        reader: None,
         status: RunStatus::Complete,
         episodes_done: plan.len(),
         shards: None,

@@ -33,6 +33,7 @@ fn mixed_run(trials: u32) -> MixedRun {
         started: String::new(),
         finished: None,
         tokenizer: String::new(),
+        reader: None,
         status: RunStatus::Running,
         episodes_done: 0,
         shards: None,

@@ -264,7 +264,7 @@ fn aggregate_calls(run: &dyn RunRows, plan: &Plan, builders: &mut [CellScenarioB
         let Some(builder) = builder else { return Err(ReportError::NotInPlan { episode: row.episode }) };
         // The hash includes the trial of each call.
         let trial = row.episode % u64::from(plan.trials);
-        hash(&mut builder.calls, &CallRecord { episode: trial, ..row });
+        hash(&mut builder.calls, &CallRecord { episode: trial, ..row.as_measured() });
         Ok(())
     })?;
     Ok(found)

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use healbench_core::{
-    AgentKind, BilledTokens, CallRecord, ChainEnd, Condition, EndedBy, EpisodeCounts, EpisodeRecord, ErrorClass,
-    ModelUsage, Outcome, Plan, Usage,
+    Aftermath, AgentKind, BilledTokens, CallRecord, ChainEnd, Condition, EndedBy, EpisodeCounts, EpisodeRecord,
+    ErrorClass, ErrorKind, ErrorReading, ErrorSource, ModelUsage, Move, Outcome, Plan, Usage,
 };
 use polars::prelude::DataFrame;
 
@@ -123,16 +123,17 @@ pub(super) fn call_row(row: &CallRecord) -> CallRow<'_> {
         error_class: row.error_class.as_ref().map(ErrorClass::name),
         injected: row.injected,
         fault: None,
-        error_source: None,
-        error_kind: None,
-        names_field: None,
-        states_remedy: None,
-        names_tool: None,
-        attempt_of: None,
-        r#move: None,
-        came_back: None,
-        user_replied: None,
-        elsewhere: None,
+        error_source: row.error_source.map(ErrorSource::name),
+        error_kind: row.reading.map(|reading| reading.kind.name()),
+        names_field: row.reading.map(|reading| reading.names_field),
+        states_remedy: row.reading.map(|reading| reading.states_remedy),
+        names_tool: row.reading.map(|reading| reading.names_tool),
+        attempt_of: row.attempt_of,
+        next_attempt: row.aftermath.and_then(|aftermath| aftermath.next_attempt),
+        r#move: row.aftermath.map(|aftermath| aftermath.next_move.name()),
+        came_back: row.aftermath.map(|aftermath| aftermath.came_back),
+        user_replied: row.aftermath.map(|aftermath| aftermath.user_replied),
+        elsewhere: row.aftermath.map(|aftermath| aftermath.elsewhere),
         named_fields: row.named_fields.as_deref().map(Cow::Borrowed),
         changed_fields: row.changed_fields.as_deref().map(Cow::Borrowed),
         leaked_fields: row.leaked_fields,
@@ -267,24 +268,13 @@ pub(crate) fn outcomes(path: &Path, frame: &DataFrame) -> Result<Vec<Outcome>, F
 pub(crate) fn calls(path: &Path, frame: &DataFrame) -> Result<Vec<CallRecord>, FrameError> {
     let rows = CallRow::read(path, frame)?.enumerate();
     let end = |name: &str| ChainEnd::ALL.into_iter().find(|end| end.name() == name);
+    let source = |name: &str| ErrorSource::ALL.into_iter().find(|source| source.name() == name);
     let record = |(at, row): (usize, CallRow<'_>)| {
         let unknown = |column| FrameError::Value { path: path.into(), column, row: at };
-        let unfilled = [
-            (row.fault.is_some(), FAULT),
-            (row.error_source.is_some(), ERROR_SOURCE),
-            (row.error_kind.is_some(), ERROR_KIND),
-            (row.names_field.is_some(), NAMES_FIELD),
-            (row.states_remedy.is_some(), STATES_REMEDY),
-            (row.names_tool.is_some(), NAMES_TOOL),
-            (row.attempt_of.is_some(), ATTEMPT_OF),
-            (row.r#move.is_some(), MOVE),
-            (row.came_back.is_some(), CAME_BACK),
-            (row.user_replied.is_some(), USER_REPLIED),
-            (row.elsewhere.is_some(), ELSEWHERE),
-        ];
-        if let Some((_, column)) = unfilled.into_iter().find(|(is_filled, _)| *is_filled) {
-            return Err(unknown(column));
+        if row.fault.is_some() {
+            return Err(unknown(FAULT));
         }
+        let (reading, aftermath) = (reading(&row).map_err(unknown)?, aftermath(&row).map_err(unknown)?);
         Ok(CallRecord {
             episode: row.episode,
             call: row.call,
@@ -313,7 +303,40 @@ pub(crate) fn calls(path: &Path, frame: &DataFrame) -> Result<Vec<CallRecord>, F
             response_hash: row.response_hash,
             guardrail_tokens: count(row.guardrail_tokens).ok_or_else(|| unknown(GUARDRAIL_TOKENS))?,
             context_tokens: row.context_tokens,
+            error_source: row.error_source.map(|name| source(name).ok_or_else(|| unknown(ERROR_SOURCE))).transpose()?,
+            reading,
+            attempt_of: row.attempt_of,
+            aftermath,
         })
     };
     rows.map(record).collect()
+}
+
+/// Returns what the reader found, or an error with the name of the invalid column.
+fn reading(row: &CallRow<'_>) -> Result<Option<ErrorReading>, &'static str> {
+    let facts = [row.names_field, row.states_remedy, row.names_tool];
+    let Some(kind) = row.error_kind else {
+        return if facts.iter().all(Option::is_none) { Ok(None) } else { Err(ERROR_KIND) };
+    };
+    Ok(Some(ErrorReading {
+        kind: ErrorKind::from_name(kind).ok_or(ERROR_KIND)?,
+        names_field: row.names_field.ok_or(NAMES_FIELD)?,
+        states_remedy: row.states_remedy.ok_or(STATES_REMEDY)?,
+        names_tool: row.names_tool.ok_or(NAMES_TOOL)?,
+    }))
+}
+
+/// Returns what followed an error, or an error with the name of the invalid column.
+fn aftermath(row: &CallRow<'_>) -> Result<Option<Aftermath>, &'static str> {
+    let others = [row.came_back, row.user_replied, row.elsewhere];
+    let Some(next_move) = row.r#move else {
+        return if others.iter().all(Option::is_none) && row.next_attempt.is_none() { Ok(None) } else { Err(MOVE) };
+    };
+    Ok(Some(Aftermath {
+        next_move: Move::from_name(next_move).ok_or(MOVE)?,
+        next_attempt: row.next_attempt,
+        elsewhere: row.elsewhere.ok_or(ELSEWHERE)?,
+        came_back: row.came_back.ok_or(CAME_BACK)?,
+        user_replied: row.user_replied.ok_or(USER_REPLIED)?,
+    }))
 }

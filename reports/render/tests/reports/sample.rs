@@ -1,8 +1,9 @@
 //! A small plan, consistent rows for it, and a run directory that contains them.
 
 use healbench_core::{
-    AgentKind, AgentSpec, BilledTokens, CallRecord, ChainEnd, Condition, ENDINGS, EpisodeCounts, EpisodeRecord,
-    ErrorFormat, Guardrails, ModelUsage, Opening, Outcome, Plan, PlannedScenario, Records, Seed, ToolsMode, Usage,
+    AgentKind, AgentSpec, BilledTokens, CallRecord, ChainEnd, Condition, ENDINGS, ERROR_KINDS, EpisodeCounts,
+    EpisodeRecord, ErrorFormat, ErrorReading, Guardrails, ModelUsage, Opening, Outcome, Plan, PlannedScenario, Records,
+    Seed, ToolsMode, Usage, follow,
 };
 use healbench_frames::FrameWriter;
 use healbench_store::{FORMAT_VERSION, RunDir, RunManifest, RunStatus};
@@ -49,6 +50,7 @@ pub(crate) fn manifest(plan: &Plan) -> RunManifest {
         started: "2026-01-02T03:04:05Z".to_owned(),
         finished: None,
         tokenizer: "o200k_base".to_owned(),
+        reader: None,
         status: RunStatus::Complete,
         episodes_done: plan.len(),
         shards: None,
@@ -136,11 +138,16 @@ fn episode_records(plan: &Plan, episode: u64) -> (EpisodeRecord, Vec<CallRecord>
             response_hash: episode.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number,
             guardrail_tokens: if cell.condition > 0 && is_error { draw.below(200) as u32 } else { 0 },
             context_tokens: Some(300 * number),
+            error_source: None,
+            reading: is_error.then(|| reading(episode + number)),
+            attempt_of: None,
+            aftermath: None,
         });
         if !is_error {
             chain = None;
         }
     }
+    follow(&mut calls, &[], false);
     let solved = calls.last().is_some_and(|call| !call.is_error);
     let outcome = match draw.below(12) {
         0 => Outcome::Infra,
@@ -175,6 +182,12 @@ fn episode_records(plan: &Plan, episode: u64) -> (EpisodeRecord, Vec<CallRecord>
         model,
     };
     (row, calls)
+}
+
+fn reading(number: u64) -> ErrorReading {
+    let kind = ERROR_KINDS[number as usize % ERROR_KINDS.len()].value;
+    let fact = |divisor: u64| number.is_multiple_of(divisor);
+    ErrorReading { kind, names_field: fact(2), states_remedy: fact(3), names_tool: fact(5) }
 }
 
 /// In the first condition some episodes have no usage, in the second some have no price; in the third everything is

@@ -107,6 +107,7 @@ pub(crate) fn new_manifest(run_spec: &RunSpec) -> RunManifest {
         started: timestamp(MANIFEST_TIME),
         finished: None,
         tokenizer: TOKENIZER.to_owned(),
+        reader: Some(healbench_reader::reading::VERSION),
         status: RunStatus::Running,
         episodes_done: 0,
         shards: None,

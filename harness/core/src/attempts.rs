@@ -1,0 +1,291 @@
+//! What followed a failed call: the attempts to make it succeed, and the agent's next move. One function for the episodes of a run
+//! and for recorded conversations.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{CallRecord, NamedEntry};
+
+/// The kind of an agent's next turn after an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the registry describes them")]
+pub enum Move {
+    Changed,
+    Repeated,
+    OtherTool,
+    Stopped,
+    CutOff,
+}
+
+/// All moves: each with its name in columns and documents, and a sentence.
+#[rustfmt::skip]
+pub const MOVES: [NamedEntry<Move>; 5] = [
+    NamedEntry { value: Move::Changed, name: "changed", summary: "The same tool and action with other arguments." },
+    NamedEntry { value: Move::Repeated, name: "repeated", summary: "The same call with equal arguments." },
+    NamedEntry { value: Move::OtherTool, name: "other_tool", summary: "Calls of other tools or actions only." },
+    NamedEntry { value: Move::Stopped, name: "stopped", summary: "No call." },
+    NamedEntry { value: Move::CutOff, name: "cut_off", summary: "Nothing follows, or the user came first: not scored." },
+];
+
+impl Move {
+    /// Returns the name used in columns and documents.
+    pub fn name(self) -> &'static str {
+        MOVES.iter().find(|entry| entry.value == self).map_or("", |entry| entry.name)
+    }
+
+    /// Returns the move with this name.
+    pub fn from_name(name: &str) -> Option<Move> {
+        MOVES.iter().find(|entry| entry.name == name).map(|entry| entry.value)
+    }
+}
+
+/// What followed a failed call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Aftermath {
+    /// The agent's next turn.
+    pub next_move: Move,
+    /// The number of the call that tries this one again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_attempt: Option<u32>,
+    /// True if the next attempt shares under a fifth of the words of the smaller of both calls: probably another errand.
+    pub elsewhere: bool,
+    /// True if an attempt followed within three turns after one with calls of other tools only.
+    pub came_back: bool,
+    /// True if a message of the user followed before any other call.
+    pub user_replied: bool,
+}
+
+/// A place in a conversation beyond which nothing is tried again: an answer without a call, or a message of the user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Break {
+    /// The first turn after it, or the turn that is the answer.
+    pub turn: u32,
+    /// True for a message of the user.
+    pub by_user: bool,
+}
+
+/// The number of turns after one with calls of other tools within which an agent comes back.
+const COMES_BACK_WITHIN: u32 = 3;
+
+/// Sets `aftermath` and `attempt_of` of the calls of an episode, which are in their order. Without turns, as those of a program, each call
+/// counts as a turn. `is_cut_off` is true if the record ends before the agent did.
+///
+/// The next attempt of a failed call is in the first later turn with a call of its tool and action, before the next break: the call with
+/// equal arguments, else the one whose values share most words with it, else the first. An attempt of several calls is that of the first.
+pub fn follow(calls: &mut [CallRecord], breaks: &[Break], is_cut_off: bool) {
+    if !calls.iter().any(|call| call.is_error) {
+        return;
+    }
+    let turns: Vec<u32> = calls.iter().map(|call| call.turn.unwrap_or(call.call)).collect();
+    for at in 0..calls.len() {
+        if !calls[at].is_error {
+            continue;
+        }
+        let (aftermath, next) = aftermath(calls, &turns, at, breaks, is_cut_off);
+        calls[at].aftermath = Some(aftermath);
+        if let Some(next) = next {
+            let of = calls[at].call;
+            calls[next].attempt_of.get_or_insert(of);
+        }
+    }
+}
+
+/// Returns what followed the call at this index, and the index of its next attempt.
+fn aftermath(
+    calls: &[CallRecord],
+    turns: &[u32],
+    at: usize,
+    breaks: &[Break],
+    is_cut_off: bool,
+) -> (Aftermath, Option<usize>) {
+    let (failed, turn) = (&calls[at], turns[at]);
+    let next_turn = turns[at..].iter().copied().find(|later| *later > turn);
+    let end = breaks.iter().find(|end| end.turn > turn);
+    let is_before_next = |end: &&Break| next_turn.is_none_or(|next| end.turn <= next);
+    let mut aftermath = Aftermath {
+        next_move: Move::Stopped,
+        next_attempt: None,
+        elsewhere: false,
+        came_back: false,
+        user_replied: breaks.iter().any(|end| end.turn > turn && end.by_user && is_before_next(&end)),
+    };
+    if let Some(end) = end.filter(is_before_next) {
+        aftermath.next_move = if end.by_user { Move::CutOff } else { Move::Stopped };
+        return (aftermath, None);
+    }
+    let Some(next_turn) = next_turn else {
+        aftermath.next_move = if is_cut_off { Move::CutOff } else { Move::Stopped };
+        return (aftermath, None);
+    };
+    let is_again = |later: &usize| {
+        turns[*later] > turn
+            && end.is_none_or(|end| turns[*later] < end.turn)
+            && calls[*later].tool == failed.tool
+            && calls[*later].action == failed.action
+    };
+    let first = (at + 1..calls.len()).find(is_again);
+    let Some(first) = first else {
+        aftermath.next_move = Move::OtherTool;
+        return (aftermath, None);
+    };
+    let mut candidates: Vec<usize> =
+        (first..calls.len()).take_while(|later| turns[*later] == turns[first]).filter(is_again).collect();
+    if let Some(equal) = candidates.iter().copied().find(|later| calls[*later].arguments == failed.arguments) {
+        candidates = vec![equal];
+    }
+    let words = words_of(&failed.arguments);
+    let mut best = (candidates[0], Shared::of(&words, &calls[candidates[0]].arguments));
+    for later in candidates.into_iter().skip(1) {
+        let shared = Shared::of(&words, &calls[later].arguments);
+        if shared.is_more_than(best.1) {
+            best = (later, shared);
+        }
+    }
+    let (next, shared) = best;
+    aftermath.next_attempt = Some(calls[next].call);
+    aftermath.elsewhere = shared.smaller > 0 && shared.words * 5 < shared.smaller;
+    aftermath.next_move = match () {
+        () if turns[next] != next_turn => Move::OtherTool,
+        () if calls[next].arguments == failed.arguments => Move::Repeated,
+        () => Move::Changed,
+    };
+    aftermath.came_back = aftermath.next_move == Move::OtherTool && turns[next] - next_turn <= COMES_BACK_WITHIN;
+    (aftermath, Some(next))
+}
+
+/// The words that two calls share.
+#[derive(Debug, Clone, Copy)]
+struct Shared {
+    words: usize,
+    /// The words of the call that has fewer.
+    smaller: usize,
+}
+
+impl Shared {
+    fn of(words: &BTreeSet<String>, arguments: &str) -> Shared {
+        let others = words_of(arguments);
+        Shared { words: words.intersection(&others).count(), smaller: words.len().min(others.len()) }
+    }
+
+    fn is_more_than(self, other: Shared) -> bool {
+        self.words * other.smaller.max(1) > other.words * self.smaller.max(1)
+    }
+}
+
+/// Returns the words of the values of arguments: runs of letters and digits in lower case.
+fn words_of(arguments: &str) -> BTreeSet<String> {
+    fn add(value: &Value, words: &mut BTreeSet<String>) {
+        let text = match value {
+            Value::Object(map) => return map.values().for_each(|value| add(value, words)),
+            Value::Array(values) => return values.iter().for_each(|value| add(value, words)),
+            Value::String(text) => text.to_lowercase(),
+            Value::Null => return,
+            scalar => scalar.to_string(),
+        };
+        let runs = text.split(|character: char| !character.is_alphanumeric());
+        words.extend(runs.filter(|word| !word.is_empty()).map(str::to_owned));
+    }
+    let mut words = BTreeSet::new();
+    // Rows hold canonical JSON.
+    if let Ok(value) = serde_json::from_str(arguments) {
+        add(&value, &mut words);
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns calls written as `TURN TOOL ARGUMENTS [!]`, with `!` for those that failed.
+    fn calls(lines: &[&str]) -> Vec<CallRecord> {
+        let call = |(at, line): (usize, &&str)| {
+            let (line, is_error) = line.strip_suffix(" !").map_or((*line, false), |line| (line, true));
+            let mut parts = line.splitn(3, ' ');
+            let turn = parts.next().and_then(|turn| turn.parse().ok());
+            let tool = parts.next().unwrap_or_default().into();
+            let arguments = parts.next().unwrap_or("{}").into();
+            CallRecord { call: at as u32 + 1, turn, tool, arguments, is_error, ..CallRecord::default() }
+        };
+        lines.iter().enumerate().map(call).collect()
+    }
+
+    /// Returns the moves and next attempts of the failed calls.
+    fn followed(lines: &[&str], breaks: &[Break], is_cut_off: bool) -> Vec<(&'static str, Option<u32>)> {
+        let mut calls = calls(lines);
+        follow(&mut calls, breaks, is_cut_off);
+        calls.iter().filter_map(|call| Some((call.aftermath?.next_move.name(), call.aftermath?.next_attempt))).collect()
+    }
+
+    #[test]
+    fn the_next_turn_is_the_move() {
+        let changed = [r#"1 a {"x":1} !"#, r#"2 a {"x":2}"#];
+        assert_eq!(followed(&changed, &[], false), [("changed", Some(2))]);
+        let repeated = [r#"1 a {"x":1} !"#, r#"2 a {"x":1} !"#];
+        assert_eq!(followed(&repeated, &[], false), [("repeated", Some(2)), ("stopped", None)]);
+        assert_eq!(followed(&repeated, &[], true)[1], ("cut_off", None));
+        let other = ["1 a {} !", "2 b {}", "3 a {}"];
+        assert_eq!(followed(&other, &[], false), [("other_tool", Some(3))]);
+    }
+
+    #[test]
+    fn an_answer_and_the_user_end_a_chain() {
+        let lines = ["1 a {} !", "3 a {}"];
+        let answer = Break { turn: 2, by_user: false };
+        let user = Break { turn: 3, by_user: true };
+        assert_eq!(followed(&lines, &[answer, user], false), [("stopped", None)]);
+        let interrupted = Break { turn: 2, by_user: true };
+        assert_eq!(followed(&lines, &[interrupted], false), [("cut_off", None)]);
+        let mut rows = calls(&lines);
+        follow(&mut rows, &[answer, user], false);
+        assert!(rows[0].aftermath.unwrap().user_replied);
+        follow(&mut rows, &[answer], false);
+        assert!(!rows[0].aftermath.unwrap().user_replied);
+        // A break after the next turn takes nothing away.
+        assert_eq!(followed(&["1 a {} !", "2 a {}"], &[user], false), [("repeated", Some(2))]);
+    }
+
+    #[test]
+    fn of_several_calls_the_most_similar_is_the_attempt() {
+        let lines = [
+            r#"1 a {"city":"Rome","day":"May 1"} !"#,
+            r#"1 a {"city":"Oslo","day":"May 2"} !"#,
+            r#"2 a {"city":"Oslo","day":"June 2"}"#,
+            r#"2 a {"city":"Rome","day":"June 1"}"#,
+        ];
+        assert_eq!(followed(&lines, &[], false), [("changed", Some(4)), ("changed", Some(3))]);
+        // An equal call goes before a similar one, and one call may answer several.
+        let equal = [r#"1 a {"x":"p q"} !"#, r#"1 a {"x":"q"} !"#, r#"2 a {"x":"q"}"#, r#"2 b {"x":"q"}"#];
+        let mut rows = calls(&equal);
+        follow(&mut rows, &[], false);
+        let next: Vec<_> = rows.iter().map(|row| row.aftermath.and_then(|aftermath| aftermath.next_attempt)).collect();
+        assert_eq!(next, [Some(3), Some(3), None, None]);
+        assert_eq!(rows[2].attempt_of, Some(1));
+    }
+
+    #[test]
+    fn calls_with_few_common_words_are_another_errand() {
+        let lines = |next: &str| {
+            let mut rows = calls(&[r#"1 a {"q":"red green blue cyan pink grey"} !"#, next]);
+            follow(&mut rows, &[], false);
+            rows[0].aftermath.unwrap().elsewhere
+        };
+        assert!(lines(r#"2 a {"q":"one two three four five six"}"#));
+        assert!(lines(r#"2 a {"q":"RED two three four five six"}"#));
+        assert!(!lines(r#"2 a {"q":"RED two three four"}"#));
+        assert!(!lines(r"2 a {}"), "a call without values is compared with nothing");
+    }
+
+    #[test]
+    fn coming_back_takes_at_most_three_turns_more() {
+        let back = |turn: u32| {
+            let mut rows = calls(&["1 a {} !", "2 b {}", &format!("{turn} a {{}}")]);
+            follow(&mut rows, &[], false);
+            rows[0].aftermath.unwrap().came_back
+        };
+        assert!(back(3) && back(5) && !back(6));
+    }
+}
