@@ -97,7 +97,7 @@ impl Program {
     pub fn from_spec(spec: &AgentSpec) -> Option<Program> {
         match spec.kind {
             AgentKind::Program => serde_json::from_value(spec.settings.clone()).ok(),
-            AgentKind::Scripted | AgentKind::Llm | AgentKind::Replay => None,
+            AgentKind::Scripted | AgentKind::Llm | AgentKind::Replay | AgentKind::Trace => None,
         }
     }
 }

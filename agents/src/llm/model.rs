@@ -131,7 +131,7 @@ impl Model {
     pub fn from_spec(spec: &AgentSpec) -> Option<Model> {
         match spec.kind {
             AgentKind::Llm | AgentKind::Replay => serde_json::from_value(spec.settings.clone()).ok(),
-            AgentKind::Scripted | AgentKind::Program => None,
+            AgentKind::Scripted | AgentKind::Program | AgentKind::Trace => None,
         }
     }
 }

@@ -45,7 +45,9 @@ pub(crate) fn named_conditions(
             EnvironmentKind::Simulator => {
                 format!("`{}` is a condition of MCP servers, not of the simulator", entry.name)
             }
-            EnvironmentKind::Mcp => format!("`{}` is a condition of the simulator, not of MCP servers", entry.name),
+            EnvironmentKind::Mcp | EnvironmentKind::Observed => {
+                format!("`{}` is a condition of the simulator, not of MCP servers", entry.name)
+            }
         };
         return Err(CliError::new(message).kind(ErrorKind::Invalid).help(format!("choose from {}", known.join(", "))));
     }

@@ -220,7 +220,7 @@ fn conditions(args: &AxisArgs, kind: EnvironmentKind, files: &NamedFiles) -> Res
         let defaults = match kind {
             _ if !args.vary.is_empty() => &VARIED_CONDITION[..],
             EnvironmentKind::Simulator => &DEFAULT_CONDITIONS,
-            EnvironmentKind::Mcp => &SERVER_CONDITIONS,
+            EnvironmentKind::Mcp | EnvironmentKind::Observed => &SERVER_CONDITIONS,
         };
         named_conditions(&given_or(&args.condition, defaults), args.config.as_deref(), kind, files)?
     } else {

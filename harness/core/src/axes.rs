@@ -270,6 +270,8 @@ pub enum AgentKind {
     Replay,
     /// A program with a model and a client of its own, which calls the tools by MCP.
     Program,
+    /// An agent whose conversations another program recorded.
+    Trace,
 }
 
 impl AgentKind {
@@ -280,6 +282,7 @@ impl AgentKind {
             AgentKind::Llm => "llm",
             AgentKind::Replay => "replay",
             AgentKind::Program => "program",
+            AgentKind::Trace => "trace",
         }
     }
 
@@ -440,7 +443,7 @@ impl fmt::Display for AgentSpec {
         match self.kind {
             AgentKind::Scripted => write!(f, "{}:{}", self.kind.name(), self.name),
             AgentKind::Program => write!(f, "{PROGRAM_PREFIX}:{}", self.name),
-            AgentKind::Llm | AgentKind::Replay => f.write_str(&self.name),
+            AgentKind::Llm | AgentKind::Replay | AgentKind::Trace => f.write_str(&self.name),
         }
     }
 }

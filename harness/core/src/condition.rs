@@ -40,12 +40,14 @@ pub enum EnvironmentKind {
     #[default]
     Simulator,
     Mcp,
+    Observed,
 }
 
 /// All kinds of environments.
-pub const ENVIRONMENTS: [NamedEntry<EnvironmentKind>; 2] = [
+pub const ENVIRONMENTS: [NamedEntry<EnvironmentKind>; 3] = [
     entry(EnvironmentKind::Simulator, "simulator", "The built-in simulator executes the calls."),
     entry(EnvironmentKind::Mcp, "mcp", "An MCP server executes the calls."),
+    entry(EnvironmentKind::Observed, "observed", "Another program recorded the calls and their results."),
 ];
 
 impl EnvironmentKind {

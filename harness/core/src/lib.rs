@@ -52,7 +52,7 @@ pub use environment::{
 pub use error_class::ErrorClass;
 pub use error_kind::{ERROR_KINDS, ErrorKind, ErrorReading, ErrorSource};
 pub use numbers::NumberTexts;
-pub use plan::{CellRef, DuplicateName, Plan, PlanOrder, PlannedEnvironment, PlannedScenario};
+pub use plan::{CellRef, DuplicateName, ListedEpisode, Plan, PlanOrder, PlannedEnvironment, PlannedScenario};
 pub use preamble::{DEFAULT_SYSTEM_TEXT, default_preamble, preamble};
 pub use request_log::{NewRequest, ReceivedAnswer, RequestId, RequestLog, RequestLogError};
 pub use rows::{

@@ -36,14 +36,38 @@ pub struct DuplicateName {
 }
 
 /// The order of the episodes of a plan.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlanOrder {
     /// That of the axes. The cell of an episode follows from its index.
     #[default]
     Product,
-    /// That of the rows, which name the scenario, the agent and the trial of each episode.
-    Listed,
+    /// That in which conversations were read. The plan has one condition.
+    Listed(Vec<ListedEpisode>),
+}
+
+/// An episode of a plan that lists its episodes: indices on the axes, and the trial. Stored as `[scenario, agent, trial]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "[u32; 3]", into = "[u32; 3]")]
+pub struct ListedEpisode {
+    /// Index into [`Plan::scenarios`].
+    pub scenario: u32,
+    /// Index into [`Plan::agents`].
+    pub agent: u32,
+    /// The number of conversations before it with the same scenario and agent.
+    pub trial: u32,
+}
+
+impl From<[u32; 3]> for ListedEpisode {
+    fn from([scenario, agent, trial]: [u32; 3]) -> ListedEpisode {
+        ListedEpisode { scenario, agent, trial }
+    }
+}
+
+impl From<ListedEpisode> for [u32; 3] {
+    fn from(listed: ListedEpisode) -> [u32; 3] {
+        [listed.scenario, listed.agent, listed.trial]
+    }
 }
 
 /// The environment of a run, the same for all of its episodes.
@@ -101,7 +125,10 @@ pub struct CellRef {
 impl Plan {
     /// Returns the number of episodes.
     pub fn len(&self) -> u64 {
-        self.cells() * u64::from(self.trials)
+        match &self.order {
+            PlanOrder::Product => self.cells() * u64::from(self.trials),
+            PlanOrder::Listed(episodes) => episodes.len() as u64,
+        }
     }
 
     /// Returns true if there are no episodes.
@@ -171,10 +198,21 @@ impl Plan {
         (!labels.is_empty()).then(|| labels.join(", "))
     }
 
-    /// Returns the cell and trial of the episode with this index; `None` past the end, and in a plan whose rows list them.
+    /// Returns true if the episodes were recorded by another program, and cannot be run.
+    pub fn is_trace(&self) -> bool {
+        self.environment.kind == EnvironmentKind::Observed
+    }
+
+    /// Returns the cell and trial of the episode with this index; `None` past the end.
     pub fn cell(&self, episode: u64) -> Option<CellRef> {
-        if episode >= self.len() || self.order == PlanOrder::Listed {
+        if episode >= self.len() {
             return None;
+        }
+        if let PlanOrder::Listed(episodes) = &self.order {
+            let ListedEpisode { scenario, agent, trial } = *episodes.get(usize::try_from(episode).ok()?)?;
+            let cell = CellRef { scenario: scenario as usize, agent: agent as usize, condition: 0, trial };
+            let is_on_axes = cell.scenario < self.scenarios.len() && cell.agent < self.agents.len();
+            return Some(cell).filter(|_| is_on_axes && !self.conditions.is_empty());
         }
         let trials = u64::from(self.trials);
         let trial = (episode % trials) as u32;
@@ -185,8 +223,12 @@ impl Plan {
         Some(CellRef { scenario, agent, condition, trial })
     }
 
-    /// Returns the index of the episode with this cell and trial: the inverse of [`Plan::cell`].
+    /// Returns the index of the episode with this cell and trial: the inverse of [`Plan::cell`]. In a plan that lists its episodes, it is
+    /// searched, and [`u64::MAX`] if there is none.
     pub fn episode(&self, cell: CellRef) -> u64 {
+        if let PlanOrder::Listed(_) = &self.order {
+            return (0..self.len()).find(|episode| self.cell(*episode) == Some(cell)).unwrap_or(u64::MAX);
+        }
         let index = (cell.scenario * self.agents.len() + cell.agent) * self.conditions.len() + cell.condition;
         index as u64 * u64::from(self.trials) + u64::from(cell.trial)
     }
@@ -237,5 +279,21 @@ pub(crate) mod tests {
         }
         assert_eq!(plan.cell(60), None);
         assert_eq!(plan.cell(59), Some(CellRef { scenario: 1, agent: 2, condition: 1, trial: 4 }));
+    }
+
+    #[test]
+    fn a_listed_plan_has_the_episodes_of_its_list() {
+        let order = PlanOrder::Listed(vec![[1, 0, 0].into(), [0, 0, 0].into(), [1, 0, 1].into(), [2, 0, 0].into()]);
+        let plan = Plan { order, ..plan_of(2, 1, 1, 2) };
+        assert_eq!(plan.len(), 4);
+        let cell = |scenario, trial| CellRef { scenario, agent: 0, condition: 0, trial };
+        assert_eq!([0, 1, 2].map(|episode| plan.cell(episode)), [cell(1, 0), cell(0, 0), cell(1, 1)].map(Some));
+        assert_eq!(plan.episode(cell(1, 1)), 2);
+        assert_eq!(plan.episode(cell(0, 1)), u64::MAX);
+        // A manifest may come from anywhere.
+        assert_eq!(plan.cell(3), None);
+        let json = serde_json::to_string(&plan.order).unwrap();
+        assert_eq!(json, r#"{"listed":[[1,0,0],[0,0,0],[1,0,1],[2,0,0]]}"#);
+        assert_eq!(serde_json::from_str::<PlanOrder>(&json).unwrap(), plan.order);
     }
 }

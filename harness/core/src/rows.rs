@@ -36,11 +36,13 @@ pub enum Outcome {
     Infra,
     /// The agent's configuration is wrong; counted separately, never scored.
     Config,
+    /// The source of a trace does not say; never scored.
+    Unknown,
 }
 
 impl Outcome {
     /// All outcomes, in the order used in documents.
-    pub const ALL: [Outcome; 7] = [
+    pub const ALL: [Outcome; 8] = [
         Outcome::Success,
         Outcome::TaskFail,
         Outcome::GaveUp,
@@ -48,6 +50,7 @@ impl Outcome {
         Outcome::Limit,
         Outcome::Infra,
         Outcome::Config,
+        Outcome::Unknown,
     ];
 
     /// Returns the name used in columns and documents.
@@ -60,12 +63,13 @@ impl Outcome {
             Outcome::Limit => "limit",
             Outcome::Infra => "infra",
             Outcome::Config => "config",
+            Outcome::Unknown => "unknown",
         }
     }
 
     /// Returns true if an episode with this outcome counts in rates.
     pub fn is_scored(self) -> bool {
-        !matches!(self, Outcome::Infra | Outcome::Config)
+        !matches!(self, Outcome::Infra | Outcome::Config | Outcome::Unknown)
     }
 }
 
@@ -90,11 +94,12 @@ pub enum EndedBy {
     Incomplete,
     AgentError,
     EnvironmentError,
+    Unknown,
 }
 
 /// All ways in which an episode ends: each with its name in columns and documents, and a sentence.
 #[rustfmt::skip]
-pub const ENDINGS: [NamedEntry<EndedBy>; 10] = [
+pub const ENDINGS: [NamedEntry<EndedBy>; 11] = [
     NamedEntry { value: EndedBy::Done, name: "done", summary: "The agent declared the task complete." },
     NamedEntry { value: EndedBy::GaveUp, name: "gave_up", summary: "The agent declared that it cannot complete the task." },
     NamedEntry { value: EndedBy::Refused, name: "refused", summary: "A model or its provider refused to answer." },
@@ -105,6 +110,7 @@ pub const ENDINGS: [NamedEntry<EndedBy>; 10] = [
     NamedEntry { value: EndedBy::Incomplete, name: "incomplete", summary: "A turn of a model was incomplete: its answer or the conversation was too long." },
     NamedEntry { value: EndedBy::AgentError, name: "agent_error", summary: "The agent failed." },
     NamedEntry { value: EndedBy::EnvironmentError, name: "environment_error", summary: "The environment gave no reply." },
+    NamedEntry { value: EndedBy::Unknown, name: "unknown", summary: "The source of a trace does not say." },
 ];
 
 impl EndedBy {
@@ -137,6 +143,9 @@ pub struct EpisodeRecord {
     /// generated data), as 16 hexadecimal digits. Rows with different hashes had different mistakes, faults or data and
     /// are never paired.
     pub schedule_hash: String,
+    /// What else the source of a trace says: `attack=important_instructions`. Empty outside of traces.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
     /// The number of turns, including messages; null for a program, whose turns are not known.
     pub turns: Option<u32>,
     /// The number of calls.
@@ -195,6 +204,9 @@ pub struct ModelUsage {
 pub struct RecordedTurns {
     /// The episode's index in the plan.
     pub episode: u64,
+    /// The text of the task; null if a scenario has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
     /// The turns, in order.
     pub turns: Vec<RecordedTurn>,
     /// Descriptions of the expectations that did not hold at the end.

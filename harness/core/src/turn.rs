@@ -63,6 +63,8 @@ pub enum Origin {
     Model(TurnCost),
     /// Made by an agent program, at a cost that is known for the episode at most.
     Program,
+    /// Said by the user of a trace.
+    User,
 }
 
 /// The cost of one model answer.

@@ -404,7 +404,7 @@ impl<'a> EpisodeRun<'a> {
         match agent.origin() {
             Origin::Script if !self.has_model => {}
             Origin::Model(cost) => add_turn(&mut self.model, &cost),
-            Origin::Script | Origin::Program => return,
+            Origin::Script | Origin::Program | Origin::User => return,
             Origin::Opening => {
                 self.model.opening_calls += if let Turn::Calls { calls, .. } = turn { calls.len() as u32 } else { 0 };
                 return;
@@ -561,6 +561,7 @@ impl<'a> EpisodeRun<'a> {
             schedule_hash: schedule.hash.clone(),
             turns: self.known(self.turns),
             calls: self.calls.len() as u32,
+            tags: Vec::new(),
             perfect_calls: schedule.script.steps.len() as u32,
             prompt_tokens: self.prompt_tokens,
             prose_tokens: self.known(self.prose_tokens),

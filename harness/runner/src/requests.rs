@@ -432,6 +432,7 @@ mod tests {
             finished: None,
             tokenizer: String::new(),
             reader: None,
+            imported: Vec::new(),
             status: RunStatus::Running,
             episodes_done: 0,
             shards: None,

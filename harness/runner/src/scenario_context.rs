@@ -136,7 +136,7 @@ impl<'a> ScenarioContext<'a> {
         };
         let engine = |condition: &Condition| match environment.kind() {
             EnvironmentKind::Simulator => simulator_engine(&scenario.tools, &scenario.awareness, condition),
-            EnvironmentKind::Mcp => {
+            EnvironmentKind::Mcp | EnvironmentKind::Observed => {
                 let settings = ForeignSettings { max_tokens: MAX_RESULT_TOKENS, count_tokens };
                 Engine::for_server(environment.tools(), condition.guardrails(), condition.format(), settings)
             }

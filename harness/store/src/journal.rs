@@ -277,6 +277,7 @@ mod tests {
                 turns: Some(1),
                 calls: 1,
                 perfect_calls: 1,
+                tags: Vec::new(),
                 prompt_tokens: 3,
                 prose_tokens: Some(4),
                 counts: EpisodeCounts::default(),

@@ -57,6 +57,9 @@ pub struct RunManifest {
     /// The price table of the models; null in a run without models.
     #[serde(default)]
     pub prices: Option<PriceSource>,
+    /// The files of a trace, in the order in which they were read; empty for a run of this program.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub imported: Vec<ImportedFile>,
     /// The plan of the run, or of which the run is a shard.
     pub plan: Plan,
     /// The settings that were changed when the run was resumed, in this order; `plan` has the last values.
@@ -70,6 +73,18 @@ pub struct RunManifest {
     /// process that replaces them was killed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub replacing: BTreeMap<String, Vec<FileDigest>>,
+}
+
+/// A file of a trace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImportedFile {
+    /// Its path within the folder that was named, or its name.
+    pub name: String,
+    /// The source that it is of.
+    pub source: String,
+    /// Its size and hash.
+    #[serde(flatten)]
+    pub digest: FileDigest,
 }
 
 /// A folder of recorded answers, and its use.
@@ -132,7 +147,7 @@ impl RunManifest {
     /// Returns true if episodes are written to a journal when they end, since running them again costs money or gives
     /// other results: if a model takes part, or a server.
     pub fn has_journal(&self) -> bool {
-        self.has_models() || self.plan.environment.kind != EnvironmentKind::Simulator
+        self.has_models() || self.plan.environment.kind == EnvironmentKind::Mcp
     }
 
     /// Returns the episodes of the plan or shards.

@@ -103,7 +103,7 @@ macro_rules! enum_schemas {
 }
 
 enum_schemas! {
-    AgentKindSchema, "AgentKind": [AgentKind::Scripted, AgentKind::Llm, AgentKind::Replay, AgentKind::Program];
+    AgentKindSchema, "AgentKind": [AgentKind::Scripted, AgentKind::Llm, AgentKind::Replay, AgentKind::Program, AgentKind::Trace];
     GuardrailsSchema, "Guardrails": Guardrails::sets();
     MetricSchema, "Metric": Metric::ALL;
     OpeningSchema, "Opening": Opening::ALL;

@@ -416,6 +416,7 @@ fn report(plan: &Plan, records: &Records) -> Report {
         finished: None,
         tokenizer: healbench_tokens::TOKENIZER.to_owned(),
         reader: None,
+        imported: Vec::new(),
         status: RunStatus::Complete,
         episodes_done: plan.len(),
         shards: None,

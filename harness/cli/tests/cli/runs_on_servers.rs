@@ -20,6 +20,7 @@ pub(crate) fn write_run(sandbox: &Sandbox, name: &str, trials: u32) {
         finished: None,
         tokenizer: healbench_tokens::TOKENIZER.to_owned(),
         reader: None,
+        imported: Vec::new(),
         status: RunStatus::Complete,
         episodes_done: plan.len(),
         shards: None,

@@ -34,6 +34,7 @@ fn mixed_run(trials: u32) -> MixedRun {
         finished: None,
         tokenizer: String::new(),
         reader: None,
+        imported: Vec::new(),
         status: RunStatus::Running,
         episodes_done: 0,
         shards: None,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use healbench_core::{
     Aftermath, AgentKind, BilledTokens, CallRecord, ChainEnd, Condition, EndedBy, EpisodeCounts, EpisodeRecord,
-    ErrorClass, ErrorKind, ErrorReading, ErrorSource, ModelUsage, Move, Outcome, Plan, Usage,
+    ErrorClass, ErrorKind, ErrorReading, ErrorSource, ModelUsage, Move, Outcome, Plan, PlanOrder, Usage,
 };
 use polars::prelude::DataFrame;
 
@@ -37,6 +37,18 @@ impl AxisNames {
             formats: conditions.iter().map(|condition| condition.format().name().to_string()).collect(),
         }
     }
+
+    /// Adds what a plan that lists its episodes has gained since.
+    pub(super) fn extend(&mut self, plan: &Plan) {
+        let known = &mut self.plan;
+        known.scenarios.extend_from_slice(plan.scenarios.get(known.scenarios.len()..).unwrap_or_default());
+        let new_agents = plan.agents.get(known.agents.len()..).unwrap_or_default();
+        self.agents.extend(new_agents.iter().map(ToString::to_string));
+        known.agents.extend_from_slice(new_agents);
+        if let (PlanOrder::Listed(known), PlanOrder::Listed(listed)) = (&mut known.order, &plan.order) {
+            known.extend_from_slice(listed.get(known.len()..).unwrap_or_default());
+        }
+    }
 }
 
 pub(super) fn episode_row<'a>(row: &'a EpisodeRecord, axes: &'a AxisNames) -> Result<EpisodeRow<'a>, FrameError> {
@@ -49,6 +61,7 @@ pub(super) fn episode_row<'a>(row: &'a EpisodeRecord, axes: &'a AxisNames) -> Re
     let asked = model.filter(|model| model.turns != Some(0));
     let usage = model.and_then(|model| model.usage);
     let counted = asked.and(row.billed);
+    let is_trace = axes.plan.is_trace();
     Ok(EpisodeRow {
         episode: row.episode,
         scenario: &scenario.id,
@@ -58,21 +71,21 @@ pub(super) fn episode_row<'a>(row: &'a EpisodeRecord, axes: &'a AxisNames) -> Re
         agent: &axes.agents[cell.agent],
         agent_kind: agent.kind.name(),
         condition: &axes.conditions[cell.condition],
-        undeclared: Some(condition.values.undeclared.name()),
-        guardrails: Some(&axes.guardrails[cell.condition]),
-        format: Some(&axes.formats[cell.condition]),
-        content: Some(condition.values.content.name()),
-        client: Some(condition.values.client.name()),
+        undeclared: unless(is_trace, condition.values.undeclared.name()),
+        guardrails: unless(is_trace, &axes.guardrails[cell.condition]),
+        format: unless(is_trace, &axes.formats[cell.condition]),
+        content: unless(is_trace, condition.values.content.name()),
+        client: unless(is_trace, condition.values.client.name()),
         trial: cell.trial,
         outcome: row.outcome.name(),
         ended_by: row.ended_by.name(),
         claimed_done: row.claimed_done,
-        scheduled: Some(row.scheduled),
-        schedule_hash: Some(&row.schedule_hash),
-        tags: None,
+        scheduled: unless(is_trace, row.scheduled),
+        schedule_hash: unless(is_trace, &row.schedule_hash),
+        tags: Some(Cow::Borrowed(row.tags.as_slice())).filter(|tags| !tags.is_empty()),
         turns: row.turns,
         calls: row.calls,
-        perfect_calls: Some(row.perfect_calls),
+        perfect_calls: unless(is_trace, row.perfect_calls),
         prompt_tokens: row.prompt_tokens,
         prose_tokens: row.prose_tokens,
         first_call_success: counts.first_call_success,
@@ -81,8 +94,8 @@ pub(super) fn episode_row<'a>(row: &'a EpisodeRecord, axes: &'a AxisNames) -> Re
         calls_after_error: counts.calls_after_error,
         repeated_calls: counts.repeated_calls,
         chains: counts.chains,
-        errors_fixed: Some(counts.errors_fixed),
-        wrong_repairs: Some(counts.wrong_repairs),
+        errors_fixed: unless(is_trace, counts.errors_fixed),
+        wrong_repairs: unless(is_trace, counts.wrong_repairs),
         retries: counts.retries,
         hinted_calls: counts.hinted_calls,
         hints_followed: counts.hints_followed,
@@ -90,7 +103,7 @@ pub(super) fn episode_row<'a>(row: &'a EpisodeRecord, axes: &'a AxisNames) -> Re
         leaked_fields: counts.leaked_fields,
         call_tokens: counts.call_tokens,
         wasted_tokens: counts.wasted_tokens,
-        guardrail_tokens: i64::try_from(counts.guardrail_tokens).ok(),
+        guardrail_tokens: unless(is_trace, i64::try_from(counts.guardrail_tokens).ok()).flatten(),
         largest_response: counts.largest_response,
         billed_input_tokens: row.billed.map(|billed| billed.input),
         billed_output_tokens: row.billed.map(|billed| billed.output),
@@ -111,7 +124,13 @@ pub(super) fn episode_row<'a>(row: &'a EpisodeRecord, axes: &'a AxisNames) -> Re
     })
 }
 
-pub(super) fn call_row(row: &CallRecord) -> CallRow<'_> {
+/// Returns a value that a trace does not have.
+fn unless<T>(is_trace: bool, value: T) -> Option<T> {
+    (!is_trace).then_some(value)
+}
+
+pub(super) fn call_row<'a>(row: &'a CallRecord, axes: &AxisNames) -> CallRow<'a> {
+    let is_trace = axes.plan.is_trace();
     CallRow {
         episode: row.episode,
         call: row.call,
@@ -137,20 +156,20 @@ pub(super) fn call_row(row: &CallRecord) -> CallRow<'_> {
         named_fields: row.named_fields.as_deref().map(Cow::Borrowed),
         changed_fields: row.changed_fields.as_deref().map(Cow::Borrowed),
         leaked_fields: row.leaked_fields,
-        omitted_rows: Some(row.omitted_rows),
-        contract_deltas: Some(row.contract_deltas),
+        omitted_rows: unless(is_trace, row.omitted_rows),
+        contract_deltas: unless(is_trace, row.contract_deltas),
         state_changed: row.state_changed,
         repeated_call: row.repeated,
         intended: row.intended,
         told_answer: row.told_answer,
         chain: row.chain,
         chain_end: row.chain_end.map(ChainEnd::name),
-        waited_s: Some(row.waited_s),
+        waited_s: unless(is_trace, row.waited_s),
         request_tokens: row.request_tokens,
         response_tokens: row.response_tokens,
         tokens_estimated: row.tokens_estimated,
         response_hash: row.response_hash,
-        guardrail_tokens: Some(row.guardrail_tokens.into()),
+        guardrail_tokens: unless(is_trace, row.guardrail_tokens.into()),
         context_tokens: row.context_tokens,
     }
 }
@@ -160,18 +179,23 @@ pub(crate) fn episodes(path: &Path, frame: &DataFrame) -> Result<Vec<EpisodeReco
     rows.map(|(at, row)| {
         let unknown = |column| FrameError::Value { path: path.into(), column, row: at };
         let billed = billed(&row).map_err(unknown)?;
-        // The turns of a program are not known, and those of every other agent are.
+        // The turns of a program are not known, and those of every other agent are. A trace has no schedule.
         let is_program = row.agent_kind == AgentKind::Program.name();
+        let is_trace = row.agent_kind == AgentKind::Trace.name();
         let nulls = [
-            (row.turns.is_none(), TURNS),
-            (row.prose_tokens.is_none(), PROSE_TOKENS),
-            (billed.is_none(), BILLED_INPUT_TOKENS),
+            (row.turns.is_none(), is_program, TURNS),
+            (row.prose_tokens.is_none(), is_program, PROSE_TOKENS),
+            (billed.is_none(), is_program || is_trace, BILLED_INPUT_TOKENS),
+            (row.scheduled.is_none(), is_trace, SCHEDULED),
+            (row.schedule_hash.is_none(), is_trace, SCHEDULE_HASH),
+            (row.perfect_calls.is_none(), is_trace, PERFECT_CALLS),
+            (row.errors_fixed.is_none(), is_trace, ERRORS_FIXED),
+            (row.wrong_repairs.is_none(), is_trace, WRONG_REPAIRS),
+            (row.guardrail_tokens.is_none(), is_trace, GUARDRAIL_TOKENS),
+            (row.tags.is_none(), row.tags.is_none() || !is_trace, TAGS),
         ];
-        if let Some((_, column)) = nulls.into_iter().find(|(is_null, _)| *is_null != is_program) {
+        if let Some((.., column)) = nulls.into_iter().find(|(is_null, expected, _)| is_null != expected) {
             return Err(unknown(column));
-        }
-        if row.tags.is_some() {
-            return Err(unknown(TAGS));
         }
         Ok(EpisodeRecord {
             model: model(&row).map_err(unknown)?.map(Box::new),
@@ -179,11 +203,12 @@ pub(crate) fn episodes(path: &Path, frame: &DataFrame) -> Result<Vec<EpisodeReco
             outcome: outcome(row.outcome).ok_or_else(|| unknown(OUTCOME))?,
             ended_by: EndedBy::from_name(row.ended_by).ok_or_else(|| unknown(ENDED_BY))?,
             claimed_done: row.claimed_done,
-            scheduled: row.scheduled.ok_or_else(|| unknown(SCHEDULED))?,
-            schedule_hash: row.schedule_hash.ok_or_else(|| unknown(SCHEDULE_HASH))?.to_owned(),
+            scheduled: row.scheduled.unwrap_or_default(),
+            schedule_hash: row.schedule_hash.unwrap_or_default().to_owned(),
+            tags: row.tags.map(Cow::into_owned).unwrap_or_default(),
             turns: row.turns,
             calls: row.calls,
-            perfect_calls: row.perfect_calls.ok_or_else(|| unknown(PERFECT_CALLS))?,
+            perfect_calls: row.perfect_calls.unwrap_or_default(),
             prompt_tokens: row.prompt_tokens,
             prose_tokens: row.prose_tokens,
             counts: EpisodeCounts {
@@ -193,8 +218,8 @@ pub(crate) fn episodes(path: &Path, frame: &DataFrame) -> Result<Vec<EpisodeReco
                 calls_after_error: row.calls_after_error,
                 repeated_calls: row.repeated_calls,
                 chains: row.chains,
-                errors_fixed: row.errors_fixed.ok_or_else(|| unknown(ERRORS_FIXED))?,
-                wrong_repairs: row.wrong_repairs.ok_or_else(|| unknown(WRONG_REPAIRS))?,
+                errors_fixed: row.errors_fixed.unwrap_or_default(),
+                wrong_repairs: row.wrong_repairs.unwrap_or_default(),
                 retries: row.retries,
                 hinted_calls: row.hinted_calls,
                 hints_followed: row.hints_followed,
@@ -202,7 +227,7 @@ pub(crate) fn episodes(path: &Path, frame: &DataFrame) -> Result<Vec<EpisodeReco
                 leaked_fields: row.leaked_fields,
                 call_tokens: row.call_tokens,
                 wasted_tokens: row.wasted_tokens,
-                guardrail_tokens: count(row.guardrail_tokens).ok_or_else(|| unknown(GUARDRAIL_TOKENS))?,
+                guardrail_tokens: known(row.guardrail_tokens, is_trace).ok_or_else(|| unknown(GUARDRAIL_TOKENS))?,
                 largest_response: row.largest_response,
             },
             billed,
@@ -249,9 +274,12 @@ fn model(row: &EpisodeRow<'_>) -> Result<Option<ModelUsage>, &'static str> {
     Ok(Some(ModelUsage { opening_calls, turns, usage, usd: row.cost_usd, latency_ms, diagnostics }))
 }
 
-/// Returns a number that is not negative.
-fn count<T: TryFrom<i64>>(number: Option<i64>) -> Option<T> {
-    T::try_from(number?).ok()
+/// Returns a number that is not negative; 0 if it is null in a trace.
+fn known<T: TryFrom<i64> + Default>(number: Option<i64>, is_trace: bool) -> Option<T> {
+    match number {
+        None if is_trace => Some(T::default()),
+        number => T::try_from(number?).ok(),
+    }
 }
 
 fn outcome(word: &str) -> Option<Outcome> {
@@ -274,6 +302,12 @@ pub(crate) fn calls(path: &Path, frame: &DataFrame) -> Result<Vec<CallRecord>, F
         if row.fault.is_some() {
             return Err(unknown(FAULT));
         }
+        // The calls of a trace lack all of these.
+        let is_trace = row.waited_s.is_none();
+        let nulls = [(row.omitted_rows.is_none(), OMITTED_ROWS), (row.contract_deltas.is_none(), CONTRACT_DELTAS)];
+        if let Some((_, column)) = nulls.into_iter().find(|(is_null, _)| *is_null != is_trace) {
+            return Err(unknown(column));
+        }
         let (reading, aftermath) = (reading(&row).map_err(unknown)?, aftermath(&row).map_err(unknown)?);
         Ok(CallRecord {
             episode: row.episode,
@@ -288,20 +322,20 @@ pub(crate) fn calls(path: &Path, frame: &DataFrame) -> Result<Vec<CallRecord>, F
             named_fields: row.named_fields.map(|fields| fields.into_owned().into()),
             changed_fields: row.changed_fields.map(|fields| fields.into_owned().into()),
             leaked_fields: row.leaked_fields,
-            omitted_rows: row.omitted_rows.ok_or_else(|| unknown(OMITTED_ROWS))?,
-            contract_deltas: row.contract_deltas.ok_or_else(|| unknown(CONTRACT_DELTAS))?,
+            omitted_rows: row.omitted_rows.unwrap_or_default(),
+            contract_deltas: row.contract_deltas.unwrap_or_default(),
             state_changed: row.state_changed,
             repeated: row.repeated_call,
             intended: row.intended,
             told_answer: row.told_answer,
             chain: row.chain,
             chain_end: row.chain_end.map(|name| end(name).ok_or_else(|| unknown(CHAIN_END))).transpose()?,
-            waited_s: row.waited_s.ok_or_else(|| unknown(WAITED_S))?,
+            waited_s: row.waited_s.unwrap_or_default(),
             request_tokens: row.request_tokens,
             response_tokens: row.response_tokens,
             tokens_estimated: row.tokens_estimated,
             response_hash: row.response_hash,
-            guardrail_tokens: count(row.guardrail_tokens).ok_or_else(|| unknown(GUARDRAIL_TOKENS))?,
+            guardrail_tokens: known(row.guardrail_tokens, is_trace).ok_or_else(|| unknown(GUARDRAIL_TOKENS))?,
             context_tokens: row.context_tokens,
             error_source: row.error_source.map(|name| source(name).ok_or_else(|| unknown(ERROR_SOURCE))).transpose()?,
             reading,

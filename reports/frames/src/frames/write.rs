@@ -95,6 +95,11 @@ impl FrameWriter {
         self.responses.copy(&runs, &responses)
     }
 
+    /// Makes known what a plan that lists its episodes has gained. Must be called before their rows are written.
+    pub fn extend_plan(&mut self, plan: &Plan) {
+        self.axes.extend(plan);
+    }
+
     /// Appends rows, which must come after all earlier rows in the order of the plan.
     ///
     /// # Errors
@@ -158,7 +163,7 @@ impl FrameWriter {
                 return Err(FrameError::OutOfOrder { episode: row.episode });
             }
             self.last_call = call_key;
-            self.call_rows.push(call_row(row));
+            self.call_rows.push(call_row(row, &self.axes));
             if self.call_rows.len() == GROUP_ROWS {
                 self.flush_calls()?;
             }

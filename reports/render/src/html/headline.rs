@@ -60,6 +60,7 @@ fn heading(agent: &AgentReport) -> Markup {
         AgentKind::Llm => Some("model"),
         AgentKind::Replay => Some("model, replayed"),
         AgentKind::Program => Some("program"),
+        AgentKind::Trace => Some("recorded"),
     };
     html! {
         (visible(&agent.headline_title()))

@@ -119,6 +119,7 @@ pub(crate) fn badge(agent: &AgentReport) -> String {
         AgentKind::Llm => format!("{} model", agent.title),
         AgentKind::Replay => format!("{} model, replayed", agent.title),
         AgentKind::Program => format!("{} program", agent.title),
+        AgentKind::Trace => format!("{} recorded", agent.title),
     }
 }
 

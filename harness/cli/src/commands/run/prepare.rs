@@ -108,6 +108,7 @@ pub(crate) fn new_manifest(run_spec: &RunSpec) -> RunManifest {
         finished: None,
         tokenizer: TOKENIZER.to_owned(),
         reader: Some(healbench_reader::reading::VERSION),
+        imported: Vec::new(),
         status: RunStatus::Running,
         episodes_done: 0,
         shards: None,
