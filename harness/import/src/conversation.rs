@@ -59,6 +59,8 @@ pub struct Turn {
     pub text: String,
     /// Its calls, in order.
     pub calls: Vec<Call>,
+    /// The number of calls that [`crate::Options::tools`] and [`crate::Options::skip_tools`] left out of `calls`.
+    pub left_out: usize,
     /// Tokens sent and received, if the source says so for this turn.
     pub usage: Option<(u64, u64)>,
 }
