@@ -1,0 +1,210 @@
+//! The bytes of logs: files, folders and standard input, uncompressed and unpacked as they are read.
+
+mod meter;
+mod walk;
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::rc::Rc;
+
+use self::meter::Meter;
+pub(crate) use self::meter::Progress;
+pub(crate) use self::walk::{Found, find};
+use crate::error::{ImportError, Stop};
+use crate::head::Outline;
+use crate::problem::ProblemKind;
+use crate::sink::{Log, Sink};
+use crate::sources::{self, Source};
+use crate::summary::FileRead;
+
+/// The size of a buffer between a file and its reader.
+const BUFFER_BYTES: usize = 128 * 1024;
+/// The part of a log by which its source is recognized.
+const HEAD_BYTES: u64 = 256 * 1024;
+/// The part of a file by which its compression is recognized.
+const MARK_BYTES: u64 = 512;
+/// Compressed files and archives inside of each other that are read.
+const MAX_LAYERS: usize = 4;
+/// The position of the mark of a tar archive.
+const TAR_MARK: std::ops::Range<usize> = 257..262;
+/// The mark of UTF-8 at the beginning of a text.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// The bytes of a log.
+pub(crate) type Bytes<'a> = Box<dyn BufRead + 'a>;
+
+/// A log that was recognized.
+pub(crate) struct LogText<'a> {
+    pub(crate) bytes: Bytes<'a>,
+    /// True if it has a value a line.
+    pub(crate) is_lines: bool,
+}
+
+/// A place in the input.
+#[derive(Debug, Clone, Copy)]
+struct Place<'a> {
+    /// The position of the file.
+    file: usize,
+    /// The name of the log.
+    name: &'a str,
+    /// True if it was named, and not found in a folder or an archive.
+    is_named: bool,
+}
+
+/// Reads a file that was found.
+pub(crate) fn read_found(found: &Found, progress: &Rc<RefCell<Progress<'_>>>, sink: &mut Sink<'_>) -> Result<(), Stop> {
+    let file = sink.summary.files.len();
+    sink.summary.files.push(FileRead { name: found.name.clone(), ..FileRead::default() });
+    let read_error = |source| Stop::Error(ImportError::Read { file: found.name.clone(), source });
+    let place = Place { file, name: &found.name, is_named: found.is_named };
+    let source: Box<dyn Read> = match &found.path {
+        Some(path) => Box::new(File::open(path).map_err(read_error)?),
+        None => Box::new(io::stdin()),
+    };
+    let mut meter = Meter::new(source, Rc::clone(progress));
+    let read = match &found.path {
+        Some(path) if is_zip(path).map_err(read_error)? => {
+            sources::read_eval(File::open(path).map_err(read_error)?, file, &found.name, sink)
+        }
+        _ => {
+            let bytes = Box::new(BufReader::with_capacity(BUFFER_BYTES, meter.clone()));
+            read_layers(bytes, place, 0, sink)
+        }
+    };
+    read.map_err(|stop| match stop {
+        Stop::Io(error) => read_error(error),
+        other => other,
+    })?;
+    io::copy(&mut meter, &mut io::sink()).map_err(read_error)?;
+    let read = &mut sink.summary.files[file];
+    (read.bytes, read.sha256) = meter.finish();
+    Ok(())
+}
+
+fn is_zip(path: &std::path::Path) -> io::Result<bool> {
+    let mut mark = Vec::new();
+    File::open(path)?.take(4).read_to_end(&mut mark)?;
+    Ok(mark == b"PK\x03\x04")
+}
+
+/// Reads bytes that may be compressed or an archive.
+fn read_layers(mut bytes: Bytes<'_>, place: Place<'_>, layer: usize, sink: &mut Sink<'_>) -> Result<(), Stop> {
+    let mut mark = Vec::new();
+    bytes.by_ref().take(MARK_BYTES).read_to_end(&mut mark)?;
+    let is_gzip = mark.starts_with(&[0x1f, 0x8b]);
+    let is_zstd = mark.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]);
+    let is_tar = mark.get(TAR_MARK).is_some_and(|mark| mark == b"ustar");
+    let is_zip = mark.starts_with(b"PK\x03\x04");
+    let bytes: Bytes<'_> = Box::new(Cursor::new(mark).chain(bytes));
+    if layer >= MAX_LAYERS {
+        return sink.problem_of(place.name, ProblemKind::UnknownFile, "archives in archives");
+    }
+    if is_zip {
+        let error = ImportError::ZipInStream { file: place.name.to_owned() };
+        return if place.is_named {
+            Err(error.into())
+        } else {
+            sink.problem_of(place.name, ProblemKind::UnknownFile, error.to_string())
+        };
+    }
+    if is_tar {
+        return read_tar(bytes, place, layer + 1, sink);
+    }
+    if !is_gzip && !is_zstd {
+        return read_log(bytes, place, sink);
+    }
+    let decoder: Box<dyn Read + '_> = if is_gzip {
+        Box::new(flate2::bufread::MultiGzDecoder::new(bytes))
+    } else {
+        Box::new(zstd::Decoder::with_buffer(bytes)?)
+    };
+    let damage = Rc::new(RefCell::new(None));
+    let tolerant = Tolerant { inner: decoder, damage: Rc::clone(&damage) };
+    read_layers(Box::new(BufReader::with_capacity(BUFFER_BYTES, tolerant)), place, layer + 1, sink)?;
+    match damage.take() {
+        Some(problem) => sink.problem_of(place.name, ProblemKind::EndsInTheMiddle, problem),
+        None => Ok(()),
+    }
+}
+
+/// A decoder whose text ends where it is damaged.
+struct Tolerant<'a> {
+    inner: Box<dyn Read + 'a>,
+    damage: Rc<RefCell<Option<String>>>,
+}
+
+impl Read for Tolerant<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.damage.borrow().is_some() {
+            return Ok(0);
+        }
+        self.inner.read(buffer).or_else(|error| {
+            // What the system says is not about the text.
+            if error.raw_os_error().is_some_and(|code| code > 0) || error.kind() == io::ErrorKind::Interrupted {
+                return Err(error);
+            }
+            *self.damage.borrow_mut() = Some(error.to_string());
+            Ok(0)
+        })
+    }
+}
+
+/// Reads the logs of an archive, in its order.
+fn read_tar(bytes: Bytes<'_>, place: Place<'_>, layer: usize, sink: &mut Sink<'_>) -> Result<(), Stop> {
+    let mut archive = tar::Archive::new(bytes);
+    for entry in archive.entries()? {
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(error) => return sink.problem_of(place.name, ProblemKind::EndsInTheMiddle, error.to_string()),
+        };
+        let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+        if !entry.header().entry_type().is_file() || !walk::is_log_name(&name) {
+            continue;
+        }
+        let inner = Place { file: place.file, name: &name, is_named: false };
+        let damage = Rc::new(RefCell::new(None));
+        let tolerant = Tolerant { inner: Box::new(entry), damage: Rc::clone(&damage) };
+        read_layers(Box::new(BufReader::with_capacity(BUFFER_BYTES, tolerant)), inner, layer, sink)?;
+        if let Some(problem) = damage.take() {
+            sink.problem_of(&name, ProblemKind::EndsInTheMiddle, problem)?;
+        }
+    }
+    Ok(())
+}
+
+/// Reads a log after its source is recognized.
+fn read_log(mut bytes: Bytes<'_>, place: Place<'_>, sink: &mut Sink<'_>) -> Result<(), Stop> {
+    let mut head = Vec::new();
+    bytes.by_ref().take(HEAD_BYTES).read_to_end(&mut head)?;
+    if head.starts_with(BYTE_ORDER_MARK) {
+        head.drain(..BYTE_ORDER_MARK.len());
+    }
+    let outline = Outline::of(&head);
+    let source = match chosen_source(&outline, place, sink)? {
+        Some(source) => source,
+        None => return Ok(()),
+    };
+    let lower = place.name.to_ascii_lowercase();
+    let is_lines = lower.contains(".jsonl") || lower.contains(".ndjson") || outline.has_many_values();
+    sink.begin(Log::new(source.name, place.file, place.name));
+    (source.read)(LogText { bytes: Box::new(Cursor::new(head).chain(bytes)), is_lines }, sink)
+}
+
+/// Returns the source that the options name, or the one that is recognized. A log of none ends the import if it was named.
+fn chosen_source(outline: &Outline, place: Place<'_>, sink: &mut Sink<'_>) -> Result<Option<&'static Source>, Stop> {
+    if let Some(name) = &sink.options.source {
+        return Ok(Some(sources::by_name(name)?));
+    }
+    match sources::recognize(outline) {
+        Ok(source) => Ok(Some(source)),
+        Err(nearest) if place.is_named => {
+            let (file, known) = (place.name.to_owned(), sources::names());
+            Err(ImportError::Unrecognized { file, nearest, known }.into())
+        }
+        Err(nearest) => {
+            sink.problem_of(place.name, ProblemKind::UnknownFile, nearest)?;
+            Ok(None)
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! What an error is: results without their wrappings, and the texts of errors that were sent as successes.
+
+use std::sync::LazyLock;
+
+use regex::{RegexSet, RegexSetBuilder};
+use serde_json::{Map, Value};
+
+/// The most wrappings around a text.
+const MAX_LEVELS: usize = 4;
+/// The bytes of a text in which a wording is searched. All of them stand at the beginning.
+const JUDGED_BYTES: usize = 300;
+/// Wordings of errors: a name, a pattern for the beginning of a text, and an example, separated by tabs.
+pub(crate) const WORDINGS: &str = include_str!("wordings.tsv");
+
+static PATTERNS: LazyLock<RegexSet> = LazyLock::new(|| {
+    let patterns = WORDINGS.lines().filter_map(|line| line.split('\t').nth(1));
+    RegexSetBuilder::new(patterns).case_insensitive(true).build().expect("the wordings are tested")
+});
+
+/// A text without its wrappings.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Unwrapped {
+    pub(crate) text: String,
+    /// True if a wrapping flags an error.
+    pub(crate) is_flagged: bool,
+    /// True if the text is that of an error.
+    pub(crate) is_error_text: bool,
+}
+
+/// Unwraps the text blocks of a result.
+pub(crate) fn unwrap_blocks(blocks: &[String]) -> Unwrapped {
+    let mut whole = Unwrapped::default();
+    for (n, block) in blocks.iter().enumerate() {
+        let part = unwrap(block);
+        if n > 0 {
+            whole.text.push('\n');
+        } else {
+            whole.is_error_text = part.is_error_text;
+        }
+        whole.text.push_str(&part.text);
+        whole.is_flagged |= part.is_flagged;
+    }
+    whole
+}
+
+/// Unwraps nested JSON, and Python's text of a result.
+pub(crate) fn unwrap(text: &str) -> Unwrapped {
+    let mut inner: Option<String> = None;
+    let mut is_flagged = false;
+    for level in 0..=MAX_LEVELS {
+        let current = inner.as_deref().unwrap_or(text);
+        let step = if level < MAX_LEVELS { peel(current) } else { None };
+        match step {
+            Some(Layer::Wrapping { text, is_error }) => {
+                is_flagged |= is_error;
+                inner = Some(text);
+            }
+            Some(Layer::Json(value)) => {
+                is_flagged |= value.get("isError") == Some(&Value::Bool(true));
+                let is_error_text = is_error_json(&value);
+                return Unwrapped { text: current.to_owned(), is_flagged, is_error_text };
+            }
+            None => break,
+        }
+    }
+    let text = inner.unwrap_or_else(|| text.to_owned());
+    let is_error_text = is_error_wording(&text);
+    Unwrapped { text, is_flagged, is_error_text }
+}
+
+/// A layer of a text.
+enum Layer {
+    /// A wrapping around another text.
+    Wrapping { text: String, is_error: bool },
+    /// JSON that wraps nothing.
+    Json(Value),
+}
+
+fn peel(text: &str) -> Option<Layer> {
+    let trimmed = text.trim_start();
+    match trimmed.as_bytes().first()? {
+        b'{' | b'[' if !trimmed.starts_with("[TextContent(") => {
+            let value: Value = serde_json::from_str(trimmed).ok()?;
+            Some(match json_wrapping(&value) {
+                Some((text, is_error)) => Layer::Wrapping { text, is_error },
+                None => Layer::Json(value),
+            })
+        }
+        b'"' => {
+            let text: String = serde_json::from_str(trimmed).ok()?;
+            Some(Layer::Wrapping { text, is_error: false })
+        }
+        _ => python_result(trimmed),
+    }
+}
+
+/// Returns the text in a wrapping of JSON, and its flag.
+fn json_wrapping(value: &Value) -> Option<(String, bool)> {
+    match value {
+        Value::Array(blocks) => Some((text_of_blocks(blocks)?, false)),
+        Value::Object(fields) => {
+            let is_error = fields.get("isError") == Some(&Value::Bool(true));
+            if let Some(text) = text_of_block(value) {
+                return Some((text.to_owned(), is_error));
+            }
+            Some((text_of_blocks(fields.get("content")?.as_array()?)?, is_error))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the texts of blocks that are all texts.
+fn text_of_blocks(blocks: &[Value]) -> Option<String> {
+    let texts: Option<Vec<&str>> = blocks.iter().map(text_of_block).collect();
+    texts.filter(|texts| !texts.is_empty()).map(|texts| texts.join("\n"))
+}
+
+fn text_of_block(block: &Value) -> Option<&str> {
+    if block.get("type")?.as_str()? == "text" { block.get("text")?.as_str() } else { None }
+}
+
+/// Returns the texts in Python's text of a result of MCP, and its flag.
+fn python_result(text: &str) -> Option<Layer> {
+    const STARTS: [&str; 4] = ["CallToolResult(", "meta=", "content=[", "[TextContent("];
+    if !STARTS.iter().any(|start| text.starts_with(start)) {
+        return None;
+    }
+    let mut texts = Vec::new();
+    let mut rest = text;
+    while let Some((_, after)) = rest.split_once("TextContent(") {
+        let (before, literal) = after.split_once("text=")?;
+        if before.contains(')') {
+            return None;
+        }
+        let (decoded, length) = python_literal(literal)?;
+        texts.push(decoded);
+        rest = &literal[length..];
+    }
+    let is_error = rest.contains("isError=True");
+    (!texts.is_empty()).then(|| Layer::Wrapping { text: texts.join("\n"), is_error })
+}
+
+/// Decodes a literal of Python, and returns its length. One that the text cuts off ends there.
+fn python_literal(text: &str) -> Option<(String, usize)> {
+    let quote = text.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
+    let mut decoded = String::new();
+    let mut at = 1;
+    while let Some(c) = text[at..].chars().next() {
+        at += c.len_utf8();
+        match c {
+            '\\' => {
+                let (c, length) = python_escape(&text[at..]);
+                decoded.extend(c);
+                at += length;
+            }
+            c if c == quote => return Some((decoded, at)),
+            c => decoded.push(c),
+        }
+    }
+    Some((decoded, at))
+}
+
+/// Decodes an escape without its backslash, and returns its length.
+fn python_escape(text: &str) -> (Option<char>, usize) {
+    let Some(c) = text.chars().next() else { return (None, 0) };
+    let digits = match c {
+        'x' => 2,
+        'u' => 4,
+        'U' => 8,
+        'n' => return (Some('\n'), 1),
+        'r' => return (Some('\r'), 1),
+        't' => return (Some('\t'), 1),
+        c => return (Some(c), c.len_utf8()),
+    };
+    let code = text.get(1..=digits).and_then(|digits| u32::from_str_radix(digits, 16).ok());
+    match code {
+        Some(code) => (Some(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)), 1 + digits),
+        None => (Some(c), 1),
+    }
+}
+
+/// Returns true if a JSON value says that it is an error.
+fn is_error_json(value: &Value) -> bool {
+    value.as_object().is_some_and(|fields| {
+        fields.get("error").is_some_and(|error| !is_nothing(error))
+            || fields.get("isError") == Some(&Value::Bool(true))
+            || ["success", "ok"].iter().any(|name| fields.get(*name) == Some(&Value::Bool(false)))
+            || fields.get("object").and_then(Value::as_str) == Some("error")
+            || is_error_status(fields)
+    })
+}
+
+/// Returns true for null, false, 0 and what is empty.
+pub(crate) fn is_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(is_true) => !is_true,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+    }
+}
+
+fn is_error_status(fields: &Map<String, Value>) -> bool {
+    match fields.get("status") {
+        Some(Value::String(status)) => status.eq_ignore_ascii_case("error"),
+        Some(Value::Number(status)) => status.as_u64().is_some_and(|status| (400..600).contains(&status)),
+        _ => false,
+    }
+}
+
+/// Returns true if a text begins like an error.
+fn is_error_wording(text: &str) -> bool {
+    let text = text.trim_start();
+    let beginning = &text[..text.floor_char_boundary(JUDGED_BYTES)];
+    PATTERNS.is_match(beginning)
+}

@@ -1,0 +1,214 @@
+//! Credentials in conversations, and the masks that stand for them.
+
+use std::collections::HashMap;
+
+use healbench_text::{looks_like_secret, names_secret, secrets_in_url};
+use regex::{Captures, Regex};
+use serde_json::Value;
+
+use crate::conversation::{Conversation, Event};
+
+/// Shorter values are masked only where they stand under the name of a secret.
+const MIN_SECRET_BYTES: usize = 8;
+/// Shorter words are not recognized by their beginning.
+const MIN_PREFIXED_BYTES: usize = 20;
+/// The words in names of values that are secrets, whatever they look like.
+const STRONG_NAMES: [&str; 6] = ["password", "passwd", "passphrase", "secret", "credential", "apikey"];
+/// The number of secrets that are searched at once.
+const SECRETS_PER_SEARCH: usize = 200;
+
+/// Masks the credentials of a conversation. Equal values get equal masks, and different values different ones.
+pub(crate) fn mask_credentials(conversation: &mut Conversation) {
+    let mut found = Found::default();
+    each_text(conversation, &mut |text| found.in_text(text));
+    each_arguments(conversation, &mut |arguments| found.in_arguments(None, arguments));
+    if found.numbers.is_empty() {
+        return;
+    }
+    let searches = found.searches();
+    each_text(conversation, &mut |text| found.mask(&searches, text));
+    each_arguments(conversation, &mut |arguments| found.mask_arguments(&searches, None, arguments));
+}
+
+fn each_text(conversation: &mut Conversation, visit: &mut impl FnMut(&mut String)) {
+    for event in &mut conversation.events {
+        match event {
+            Event::User { text } => visit(text),
+            Event::Turn(turn) => {
+                visit(&mut turn.text);
+                for result in turn.calls.iter_mut().filter_map(|call| call.result.as_mut()) {
+                    result.blocks.iter_mut().for_each(&mut *visit);
+                    visit(&mut result.text);
+                }
+            }
+        }
+    }
+}
+
+fn each_arguments(conversation: &mut Conversation, visit: &mut impl FnMut(&mut Value)) {
+    for event in &mut conversation.events {
+        if let Event::Turn(turn) = event {
+            turn.calls.iter_mut().for_each(|call| visit(&mut call.arguments));
+        }
+    }
+}
+
+/// The secrets of a conversation, with their numbers.
+#[derive(Default)]
+struct Found {
+    numbers: HashMap<String, usize>,
+    /// Those that are masked wherever they stand, in the order in which they were found.
+    everywhere: Vec<String>,
+}
+
+impl Found {
+    fn add(&mut self, secret: &str, is_everywhere: bool) {
+        if secret.is_empty() || self.numbers.contains_key(secret) {
+            return;
+        }
+        self.numbers.insert(secret.to_owned(), self.numbers.len() + 1);
+        if is_everywhere && secret.len() >= MIN_SECRET_BYTES {
+            self.everywhere.push(secret.to_owned());
+        }
+    }
+
+    fn in_text(&mut self, text: &mut String) {
+        self.in_words(text);
+        if text.contains("PRIVATE KEY-----") {
+            self.private_keys(text);
+        }
+        for word in text.match_indices("://").filter_map(|(at, _)| url_around(text, at)) {
+            secrets_in_url(word).into_iter().for_each(|secret| self.add(secret, true));
+        }
+        for (_, after) in text.match_indices("Bearer ").map(|(at, found)| text.split_at(at + found.len())) {
+            let end = after.find(|c: char| !is_token(c)).unwrap_or(after.len());
+            if end >= MIN_PREFIXED_BYTES {
+                self.add(&after[..end], true);
+            }
+        }
+        self.assignments(text);
+    }
+
+    /// Finds words that begin like the keys of well-known services.
+    fn in_words(&mut self, text: &str) {
+        for word in text.split(|c| !is_token(c)) {
+            if word.len() >= MIN_PREFIXED_BYTES && looks_like_secret(word) {
+                self.add(word.trim_end_matches('.'), true);
+            }
+        }
+    }
+
+    fn private_keys(&mut self, text: &str) {
+        for (at, _) in text.match_indices("-----BEGIN ") {
+            let block = &text[at..];
+            let is_private = block.lines().next().is_some_and(|line| line.contains("PRIVATE KEY"));
+            let end = block.find("-----END ").unwrap_or(block.len());
+            if is_private {
+                self.add(&block[..end], true);
+            }
+        }
+    }
+
+    /// Finds values after the name of a password: `DB_PASSWORD=…`, `"client_secret": "…"`.
+    fn assignments(&mut self, text: &str) {
+        for (at, _) in text.match_indices(['=', ':']) {
+            let name = text[..at].trim_end_matches(['"', '\'', ' ', '\\']);
+            let start = name.rfind(|c: char| !is_token(c)).map_or(0, |before| before + 1);
+            let Some(name) = name.get(start..).filter(|name| (4..64).contains(&name.len()) && is_strong(name)) else {
+                continue;
+            };
+            let value = text[at + 1..].trim_start_matches(['"', '\'', ' ', '\\']);
+            let end = value.find(|c: char| c.is_whitespace() || "\"'\\,;&<>()[]{}`".contains(c));
+            let value = &value[..end.unwrap_or(value.len())];
+            if names_secret(name) && is_random(value) {
+                self.add(value, true);
+            }
+        }
+    }
+
+    fn in_arguments(&mut self, name: Option<&str>, value: &mut Value) {
+        match value {
+            Value::String(text) => {
+                if let Some(name) = name.filter(|name| is_named_secret(name, text)) {
+                    // A word like `new_password` also stands for itself in the texts of errors.
+                    self.add(text, is_strong(name) && !names_secret(text) || is_random(text));
+                } else {
+                    self.in_text(text);
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.in_arguments(name, item)),
+            Value::Object(fields) => fields.iter_mut().for_each(|(name, field)| self.in_arguments(Some(name), field)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    /// Returns patterns that find all secrets, longer ones first.
+    fn searches(&self) -> Vec<Regex> {
+        let mut secrets: Vec<&String> = self.everywhere.iter().collect();
+        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        let any = |secrets: &[&String]| {
+            let escaped: Vec<String> = secrets.iter().map(|secret| regex::escape(secret)).collect();
+            regex::RegexBuilder::new(&escaped.join("|")).size_limit(usize::MAX).build().ok()
+        };
+        secrets.chunks(SECRETS_PER_SEARCH).filter_map(any).collect()
+    }
+
+    fn mask(&self, searches: &[Regex], text: &mut String) {
+        for search in searches {
+            let masked = search.replace_all(text, |found: &Captures<'_>| self.mask_of(&found[0]));
+            if let std::borrow::Cow::Owned(masked) = masked {
+                *text = masked;
+            }
+        }
+    }
+
+    fn mask_of(&self, secret: &str) -> String {
+        self.numbers.get(secret).map_or_else(|| "[key]".to_owned(), |number| format!("[key {number}]"))
+    }
+
+    fn mask_arguments(&self, searches: &[Regex], name: Option<&str>, value: &mut Value) {
+        match value {
+            Value::String(text) if name.is_some_and(|name| is_named_secret(name, text)) => *text = self.mask_of(text),
+            Value::String(text) => self.mask(searches, text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.mask_arguments(searches, name, item)),
+            Value::Object(fields) => {
+                for (name, field) in fields.iter_mut() {
+                    self.mask_arguments(searches, Some(name), field);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+}
+
+fn is_token(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
+}
+
+/// Returns true if a value under this name is a secret. `key` may also name a key of the keyboard, so the value has to look like one.
+fn is_named_secret(name: &str, value: &str) -> bool {
+    !value.is_empty() && names_secret(name) && (is_strong(name) || is_random(value))
+}
+
+fn is_strong(name: &str) -> bool {
+    let letters: String = name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
+    STRONG_NAMES.iter().any(|strong| letters.contains(strong))
+}
+
+/// Returns true for a value that nobody would write as a word: letters and digits, without blanks.
+fn is_random(value: &str) -> bool {
+    value.len() >= MIN_SECRET_BYTES
+        && !value.contains(char::is_whitespace)
+        && value.bytes().any(|byte| byte.is_ascii_digit())
+        && value.bytes().any(|byte| byte.is_ascii_alphabetic())
+}
+
+/// Returns the URL with `://` at an offset.
+fn url_around(text: &str, at: usize) -> Option<&str> {
+    let is_end = |c: char| c.is_whitespace() || "\"'<>()[]{}`\\|".contains(c);
+    let end = text[at..].find(is_end).map_or(text.len(), |length| at + length);
+    let start = text[..at]
+        .rfind(|c: char| !c.is_ascii_alphanumeric())
+        .map_or(0, |before| before + text[before..].chars().next().map_or(0, char::len_utf8));
+    text.get(start..end)
+}

@@ -1,0 +1,210 @@
+//! The way of a conversation from its reader to whoever receives it.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use crate::conversation::{Call, Conversation, ErrorSource, Event};
+use crate::draft::Draft;
+use crate::error::{ImportError, Stop};
+use crate::judge;
+use crate::mask;
+use crate::options::{Options, Router};
+use crate::problem::{Position, Problem, ProblemKind};
+use crate::suggest::Suggestions;
+use crate::summary::{Counts, Summary};
+
+/// Receives conversations.
+pub(crate) type Receiver<'a> = &'a mut dyn FnMut(Conversation) -> ControlFlow<()>;
+
+/// Judges, masks and counts conversations, and passes them on.
+pub(crate) struct Sink<'a> {
+    pub(crate) options: &'a Options,
+    pub(crate) summary: Summary,
+    pub(crate) suggestions: Suggestions,
+    receiver: Receiver<'a>,
+    /// The log that is read.
+    log: Log,
+    /// The positions of the next conversations of the files.
+    positions: BTreeMap<usize, usize>,
+}
+
+/// A log that is read: a file, or one in an archive.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Log {
+    /// The source.
+    pub(crate) source: &'static str,
+    /// The file that it is in.
+    pub(crate) file: usize,
+    /// Its name, relative to the path that was given.
+    pub(crate) name: String,
+    /// The number of its conversations so far.
+    conversations: usize,
+}
+
+impl Log {
+    pub(crate) fn new(source: &'static str, file: usize, name: &str) -> Log {
+        Log { source, file, name: name.to_owned(), conversations: 0 }
+    }
+
+    /// Returns its name without the endings.
+    fn stem(&self) -> &str {
+        let (folder, file) = self.name.rfind('/').map_or(("", &*self.name), |at| self.name.split_at(at + 1));
+        let mut stem = file;
+        while let Some((before, end)) = stem.rsplit_once('.') {
+            if before.is_empty() || !["zst", "gz", "json", "jsonl", "ndjson", "eval"].contains(&end) {
+                break;
+            }
+            stem = before;
+        }
+        &self.name[..folder.len() + stem.len()]
+    }
+}
+
+impl<'a> Sink<'a> {
+    pub(crate) fn new(options: &'a Options, receiver: Receiver<'a>) -> Sink<'a> {
+        let (summary, suggestions) = (Summary::default(), Suggestions::default());
+        Sink { options, summary, suggestions, receiver, log: Log::default(), positions: BTreeMap::new() }
+    }
+
+    /// Begins a log.
+    pub(crate) fn begin(&mut self, log: Log) {
+        self.counts(log.source).logs += 1;
+        self.log = log;
+    }
+
+    pub(crate) fn log(&self) -> &Log {
+        &self.log
+    }
+
+    fn counts(&mut self, source: &'static str) -> &mut Counts {
+        self.summary.sources.entry(source).or_default()
+    }
+
+    /// Returns an empty conversation of the log, of a task of its own.
+    pub(crate) fn draft(&mut self) -> Draft {
+        let mut draft = Draft::default();
+        self.log.conversations += 1;
+        let conversation = &mut draft.conversation;
+        conversation.source = self.log.source;
+        conversation.task = match self.log.conversations {
+            1 => self.log.stem().to_owned(),
+            n => format!("{}/{n}", self.log.stem()),
+        };
+        draft
+    }
+
+    /// Counts a problem of the log.
+    pub(crate) fn problem(
+        &mut self,
+        kind: ProblemKind,
+        position: Position,
+        detail: impl Into<String>,
+    ) -> Result<(), Stop> {
+        self.add_problem(Problem { kind, file: self.log.name.clone(), position, detail: detail.into() })
+    }
+
+    /// Counts a problem of a file that is no log, or damaged as a whole.
+    pub(crate) fn problem_of(&mut self, file: &str, kind: ProblemKind, detail: impl Into<String>) -> Result<(), Stop> {
+        self.add_problem(Problem { kind, file: file.to_owned(), position: Position::File, detail: detail.into() })
+    }
+
+    fn add_problem(&mut self, problem: Problem) -> Result<(), Stop> {
+        let kind = problem.kind;
+        if kind.is_damage() && self.options.strict {
+            return Err(ImportError::Damage(problem).into());
+        }
+        self.summary.problems.add(problem);
+        Ok(())
+    }
+
+    /// Returns the summary, at the end of the import.
+    pub(crate) fn finish(mut self) -> Summary {
+        let routers = self.suggestions.routers();
+        let is_new = |router: &Router| self.options.routers.iter().all(|known| known.tool != router.tool);
+        self.summary.routers = routers.into_iter().filter(is_new).collect();
+        self.summary
+    }
+
+    /// Passes a conversation on.
+    pub(crate) fn take(&mut self, mut draft: Draft) -> Result<(), Stop> {
+        draft.finish();
+        let position = draft.position.unwrap_or(Position::File);
+        for (kind, detail) in std::mem::take(&mut draft.problems) {
+            self.problem(kind, position, detail)?;
+        }
+        let mut conversation = draft.conversation;
+        if conversation.is_cut_off {
+            self.problem(ProblemKind::EndsWithCalls, position, "")?;
+        }
+        let next = self.positions.entry(self.log.file).or_default();
+        conversation.origin = (self.log.file, *next);
+        *next += 1;
+        self.finish_calls(&mut conversation);
+        mask::mask_credentials(&mut conversation);
+        self.count(&conversation);
+        match (self.receiver)(conversation) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(Stop::Enough),
+        }
+    }
+
+    /// Unwraps routers and results, judges what is an error, and leaves out the calls that are not wanted.
+    fn finish_calls(&mut self, conversation: &mut Conversation) {
+        let mut left_out = 0;
+        for event in &mut conversation.events {
+            let Event::Turn(turn) = event else { continue };
+            for call in &mut turn.calls {
+                self.suggestions.see(&call.tool, &call.arguments);
+                self.finish_call(call);
+            }
+            let before = turn.calls.len();
+            turn.calls.retain(|call| self.options.keeps(&call.tool));
+            turn.left_out = before - turn.calls.len();
+            left_out += turn.left_out;
+        }
+        self.counts(conversation.source).left_out += u64::try_from(left_out).unwrap_or(u64::MAX);
+    }
+
+    fn finish_call(&self, call: &mut Call) {
+        if let Some((tool, arguments)) = self.options.unwrap_router(&call.tool, &call.arguments) {
+            call.tool = tool;
+            call.arguments = arguments;
+        }
+        call.is_shell = self.options.is_shell(&call.tool);
+        let Some(result) = &mut call.result else { return };
+        let unwrapped = judge::unwrap_blocks(&result.blocks);
+        if result.error.is_none() {
+            result.error = match (unwrapped.is_flagged, unwrapped.is_error_text) {
+                (true, _) => Some(ErrorSource::Flag),
+                (false, true) => Some(ErrorSource::Text),
+                (false, false) => None,
+            };
+        }
+        result.text = unwrapped.text;
+    }
+
+    fn count(&mut self, conversation: &Conversation) {
+        let counts = self.counts(conversation.source);
+        counts.conversations += 1;
+        counts.attacks += u64::from(conversation.tags.contains_key("attack"));
+        let model = counts.models.entry(conversation.model.clone()).or_default();
+        model.conversations += 1;
+        for event in &conversation.events {
+            let Event::Turn(turn) = event else { continue };
+            for call in &turn.calls {
+                let error = call.result.as_ref().and_then(|result| result.error);
+                model.calls += 1;
+                counts.calls += 1;
+                counts.results += u64::from(call.result.is_some());
+                counts.shell_calls += u64::from(call.is_shell);
+                match error {
+                    Some(_) if call.is_shell => counts.shell_errors += 1,
+                    Some(ErrorSource::Flag) => counts.flag_errors += 1,
+                    Some(ErrorSource::Text) => counts.text_errors += 1,
+                    None => {}
+                }
+                model.errors += u64::from(error.is_some() && !call.is_shell);
+            }
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! The sources: one table of what is known about each, and how the source of a log is recognized.
+
+mod agentdojo;
+mod chat;
+mod claude_code;
+mod codex;
+mod documents;
+mod inspect;
+mod message;
+mod opencode;
+mod responses;
+mod sessions;
+mod tau2;
+
+use std::fs::File;
+
+use crate::error::{ImportError, Stop};
+use crate::head::Outline;
+use crate::input::LogText;
+use crate::sink::Sink;
+
+/// A source of logs.
+#[derive(Clone, Copy)]
+pub struct Source {
+    /// Its name, as `--source` takes it.
+    pub name: &'static str,
+    /// What one conversation is.
+    pub conversation: &'static str,
+    /// The fields that are used.
+    pub fields: &'static str,
+    /// The versions whose logs were read, or what stands for them.
+    pub seen: &'static str,
+    /// What its logs have: for each need, paths of which one has to be there.
+    needs: &'static [&'static [&'static str]],
+    pub(crate) read: fn(LogText<'_>, &mut Sink<'_>) -> Result<(), Stop>,
+}
+
+impl std::fmt::Debug for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Source").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// The sources. The first one whose needs are met is recognized.
+pub const SOURCES: [Source; 9] = [
+    Source {
+        name: "agentdojo",
+        conversation: "a run file",
+        fields: "suite_name, pipeline_name, user_task_id, injection_task_id, attack_type, utility, messages[] {role, content, \
+                 tool_calls[] {id, function, args}, tool_call_id, error}",
+        seen: "runs of github:sequrity-ai/agentdojo at 7ee80b495601; format without and with agentdojo_package_version",
+        needs: &[&["suite_name"], &["user_task_id"], &["messages"]],
+        read: agentdojo::read,
+    },
+    Source {
+        name: "tau2",
+        conversation: "a simulation of a results file",
+        fields: "info.environment_info {domain_name, tool_defs}, info.agent_info.llm, simulations[] {task_id, trial, \
+                 reward_info.reward, messages[] {role, content, tool_calls[] {id, name, arguments, requestor}, id, error, usage}}",
+        seen: "results of tau2-bench, 2025 and 2026",
+        needs: &[&["info.environment_info", "info.agent_info"], &["simulations", "tasks"]],
+        read: tau2::read,
+    },
+    Source {
+        name: "inspect",
+        conversation: "a sample of a log (.eval or .json)",
+        fields: "eval {task, model}, samples[] {id, epoch, messages[] {id, role, content, tool_calls[] {id, function, \
+                 arguments}, tool_call_id, error}, scores, events[] {event, tools, output}, attachments}",
+        seen: "log format version 2, written from its documentation",
+        needs: &[&["eval.task"], &["eval.model"], &["samples", "status"]],
+        read: inspect::read,
+    },
+    Source {
+        name: "claude-code",
+        conversation: "a session file; each side chain is one of its own",
+        fields: "type, uuid, parentUuid, sessionId, agentId, isSidechain, isMeta, isCompactSummary, isApiErrorMessage, timestamp, \
+                 message {id, role, model, content, usage}",
+        seen: "none; written from its form in 2.0",
+        needs: &[&["sessionId"], &["type=user", "type=assistant"], &["message.role", "message.content"]],
+        read: claude_code::read,
+    },
+    Source {
+        name: "codex",
+        conversation: "a rollout file",
+        fields: "type, timestamp, payload {type, id, model, role, content, name, arguments, input, action, call_id, output, info}",
+        seen: "none; written from its form in 0.40 and later",
+        needs: &[&["payload"], &["type=response_item", "type=session_meta", "type=turn_context", "type=event_msg"]],
+        read: codex::read,
+    },
+    Source {
+        name: "opencode",
+        conversation: "the lines of `run --format json` with one sessionID",
+        fields: "type, sessionID, timestamp, part {messageID, callID, tool, text, reason, tokens, state {status, input, output, error}}",
+        seen: "none; written from its form in 1.0",
+        needs: &[
+            &["sessionID"],
+            &["part", "type=error"],
+            &["type=tool_use", "type=text", "type=step_start", "type=error"],
+        ],
+        read: opencode::read,
+    },
+    Source {
+        name: "openai-responses",
+        conversation: "an array of items, or an object with input and output; also one a line",
+        fields: "model, tools, usage, input[], output[] {type, role, content, name, arguments, input, call_id, output, error}",
+        seen: "the API of 2025",
+        needs: &[
+            &[
+                "call_id",
+                "input[].call_id",
+                "output[].call_id",
+                "items[].call_id",
+                "output[].type=message",
+                "output[].type=mcp_call",
+            ],
+            &[
+                "type=function_call",
+                "type=custom_tool_call",
+                "input[].type=function_call",
+                "input[].type=custom_tool_call",
+                "output[].type=function_call",
+                "output[].type=custom_tool_call",
+                "output[].type=message",
+                "output[].type=mcp_call",
+                "items[].type=function_call",
+            ],
+        ],
+        read: responses::read,
+    },
+    Source {
+        name: "anthropic",
+        conversation: "an object with messages; also one a line, or in an array",
+        fields: "model, tools, task_id, messages[] {role, content[] {type, text, id, name, input, tool_use_id, content, is_error}, \
+                 usage}",
+        seen: "evaluation files of github:everruns/bashkit at b7097ab",
+        needs: &[
+            &["messages[].role", "role"],
+            &["messages[].content[].type=tool_use", "content[].type=tool_use", "messages[].content[].tool_use_id"],
+        ],
+        read: chat::read,
+    },
+    Source {
+        name: "openai-chat",
+        conversation: "an array of messages, or an object with messages; also one a line, or in an array",
+        fields: "model, tools, task_id, messages[] {role, content, tool_calls[] {id, function {name, arguments}}, tool_call_id, \
+                 is_error, error, usage}",
+        seen: "baseline/output of github:icip-cas/LiveMCPBench at a928e57",
+        needs: &[
+            &["messages[].role", "role"],
+            &["messages[].content", "content", "messages[].tool_calls", "tool_calls"],
+        ],
+        read: chat::read,
+    },
+];
+
+/// Returns the source with a name.
+pub(crate) fn by_name(name: &str) -> Result<&'static Source, ImportError> {
+    let unknown = || ImportError::UnknownSource { name: name.to_owned(), known: names() };
+    SOURCES.iter().find(|source| source.name == name).ok_or_else(unknown)
+}
+
+/// Returns the names of the sources.
+pub(crate) fn names() -> String {
+    SOURCES.map(|source| source.name).join(", ")
+}
+
+/// Returns the source of a log, or the first thing that it lacks for each of the two nearest sources.
+pub(crate) fn recognize(outline: &Outline) -> Result<&'static Source, String> {
+    let lacks = |source: &Source| -> Vec<&'static [&'static str]> {
+        let is_missing = |need: &&&'static [&'static str]| !need.iter().any(|path| outline.has(path));
+        source.needs.iter().filter(is_missing).copied().collect()
+    };
+    let mut nearest = Vec::new();
+    for source in &SOURCES {
+        let missing = lacks(source);
+        let Some(first) = missing.first() else { return Ok(source) };
+        let met = (source.needs.len() - missing.len()) * 100 / source.needs.len();
+        nearest.push((met, source.name, first.join("` or `")));
+    }
+    nearest.sort_by_key(|(met, ..)| std::cmp::Reverse(*met));
+    let words: Vec<String> =
+        nearest.into_iter().take(2).map(|(_, name, first)| format!("a log of {name} has `{first}`")).collect();
+    Err(words.join("; "))
+}
+
+/// Reads a `.eval` file of Inspect, which is a zip file.
+pub(crate) fn read_eval(zip: File, file: usize, name: &str, sink: &mut Sink<'_>) -> Result<(), Stop> {
+    inspect::read_eval(zip, file, name, sink)
+}
