@@ -4,6 +4,7 @@ mod axes;
 mod cluster;
 mod condition;
 mod contract;
+mod import;
 mod serve;
 mod server;
 mod sizes;
@@ -20,6 +21,7 @@ pub(crate) use axes::AxisArgs;
 pub(crate) use cluster::{MergeArgs, ShardArgs, ShardCount, SlurmArgs, StatusArgs, TimeLimit};
 pub(crate) use condition::ConditionArgs;
 pub(crate) use contract::{ContractArgs, ContractCommand, ContractSources};
+pub(crate) use import::ImportArgs;
 pub(crate) use serve::ServeArgs;
 pub(crate) use server::ServerArgs;
 pub(crate) use sizes::SizeArgs;
@@ -85,6 +87,8 @@ pub(crate) enum Command {
     Audit(AuditArgs),
     /// Put the guardrails in front of an MCP server: start it, and stand between it and a client on standard input and output.
     Proxy(ProxyArgs),
+    /// Read the logs of agents into a run: what they did after errors.
+    Import(ImportArgs),
     /// Serve a scenario as an MCP server on standard input and output, for a client to try.
     Serve(ServeArgs),
     /// Print the answer to a call of a tool from a list or a scenario, in any error format.

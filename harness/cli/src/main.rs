@@ -157,6 +157,7 @@ fn dispatch(command: &Command, terminal: &Terminal) -> Result<ExitStatus, CliErr
         Command::New(args) => commands::new::new(args, terminal),
         Command::Audit(args) => commands::audit::audit(args, terminal),
         Command::Proxy(args) => commands::proxy::proxy(args, terminal),
+        Command::Import(args) => commands::import::import(args, terminal),
         Command::Serve(args) => commands::serve::serve(args, terminal),
         Command::Validate(args) => commands::validate::validate(args, terminal),
         Command::Call(args) => commands::call::call(args, terminal),

@@ -1,5 +1,6 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 use crate::{NumberTexts, Object};
 
@@ -98,5 +99,44 @@ impl ToolResponse {
             [only] => only.into(),
             blocks => blocks.join("\n\n").into(),
         }
+    }
+
+    /// Returns the hash that rows name a response by; see [`CallRecord::response_hash`](crate::CallRecord::response_hash).
+    pub fn hash(&self) -> u64 {
+        let mut hasher = Sha256::new();
+        hasher.update([u8::from(self.is_error)]);
+        for block in &self.content {
+            hasher.update((block.len() as u64).to_le_bytes());
+            hasher.update(block);
+        }
+        let digest: [u8; 32] = hasher.finalize().into();
+        digest.iter().take(8).fold(0, |hash, byte| hash << 8 | u64::from(*byte))
+    }
+}
+
+/// Returns the top-level arguments that differ from `previous`, sorted.
+pub fn changed_arguments(previous: &ToolCall, call: &ToolCall) -> Vec<String> {
+    let empty = Object::new();
+    let previous = previous.object().unwrap_or(&empty);
+    let current = call.object().unwrap_or(&empty);
+    let differs = |name: &&String| previous.get(*name) != current.get(*name);
+    let mut names: Vec<String> = current.keys().filter(differs).cloned().collect();
+    names.extend(previous.keys().filter(|name| !current.contains_key(*name)).cloned());
+    names.sort_unstable();
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn changed_fields_are_added_removed_or_different() {
+        let before = json!({"same": 1, "gone": 1, "new_value": 1});
+        let arguments: Value = json!({"same": 1, "new_value": 2, "added": null});
+        let call = |arguments| ToolCall::new("t", arguments);
+        assert_eq!(changed_arguments(&call(before), &call(arguments)), ["added", "gone", "new_value"]);
     }
 }

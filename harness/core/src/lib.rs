@@ -34,7 +34,7 @@ pub use axes::{
     AgentId, AgentKind, AgentSpec, AxisError, ErrorFormat, FORMATS, FormatEntry, GUARDRAILS, GuardrailEntry,
     Guardrails, Opening, PROGRAM_PREFIX, TemplateSource, ToolsMode,
 };
-pub use call::{ActionSpec, ToolCall, ToolResponse, ToolSpec};
+pub use call::{ActionSpec, ToolCall, ToolResponse, ToolSpec, changed_arguments};
 pub use canonical::{canonical_json, fingerprint, fingerprint_reader, json_type, same_json};
 pub use claim::{Claim, Measure, Span};
 pub use condition::{

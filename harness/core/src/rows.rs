@@ -312,7 +312,8 @@ pub struct CallRecord {
     /// True if one of these counts is an estimate, because of an unbroken run of over 100,000 bytes.
     pub tokens_estimated: bool,
     /// The first 64 bits of the SHA-256 of the response as shown to the agent: a byte 1 if `is_error` or else 0, then
-    /// each text block preceded by its length in bytes as a 64-bit little-endian integer.
+    /// each text block preceded by its length in bytes as a 64-bit little-endian integer. 0 for a call of a trace without a
+    /// result.
     pub response_hash: u64,
     /// The tokens that guardrails added to the response: for a failure, the difference to its bare line (at least 0);
     /// for a list, the truncation notice.

@@ -13,6 +13,7 @@ mod mask;
 mod options;
 mod problem;
 mod repair;
+mod rows;
 mod sink;
 mod sources;
 mod split;
@@ -28,6 +29,7 @@ pub use conversation::{Call, CallResult, Conversation, ErrorSource, Event, Tool,
 pub use error::ImportError;
 pub use options::{NamePattern, Options, Router};
 pub use problem::{Position, Problem, ProblemKind, Problems};
+pub use rows::{OBSERVED, Rows};
 pub use sources::{SOURCES, Source};
 pub use summary::{Counts, FileRead, ModelCounts, Summary};
 

@@ -3,8 +3,8 @@ use std::time::Instant;
 
 use healbench_core::{
     Agent, AgentError, AgentKind, CallRecord, CellRef, ChainEnd, Deadline, DrawKey, EndedBy, EnvironmentError,
-    EpisodeCounts, EpisodeRecord, EpisodeStart, ModelUsage, Object, Opening, Origin, Outcome, Plan, ProgramReport,
-    Reply, Script, Session, ToolCall, ToolResponse, Turn, follow,
+    EpisodeCounts, EpisodeRecord, EpisodeStart, ModelUsage, Opening, Origin, Outcome, Plan, ProgramReport, Reply,
+    Script, Session, ToolCall, ToolResponse, Turn, changed_arguments, follow,
 };
 use healbench_engine::{Failure, Faults, GuardedReply};
 use healbench_scenarios::{EpisodeState, Schedule};
@@ -570,32 +570,5 @@ impl<'a> EpisodeRun<'a> {
             model: self.has_model.then(|| Box::new(self.model())),
         };
         Ok((record, self.calls))
-    }
-}
-
-/// Returns the top-level arguments that differ from `previous`, sorted.
-fn changed_arguments(previous: &ToolCall, call: &ToolCall) -> Vec<String> {
-    let empty = Object::new();
-    let previous = previous.object().unwrap_or(&empty);
-    let current = call.object().unwrap_or(&empty);
-    let differs = |name: &&String| previous.get(*name) != current.get(*name);
-    let mut names: Vec<String> = current.keys().filter(differs).cloned().collect();
-    names.extend(previous.keys().filter(|name| !current.contains_key(*name)).cloned());
-    names.sort_unstable();
-    names
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    use super::*;
-
-    #[test]
-    fn changed_fields_are_added_removed_or_different() {
-        let before = json!({"same": 1, "gone": 1, "new_value": 1});
-        let arguments: Value = json!({"same": 1, "new_value": 2, "added": null});
-        let call = |arguments| ToolCall::new("t", arguments);
-        assert_eq!(changed_arguments(&call(before), &call(arguments)), ["added", "gone", "new_value"]);
     }
 }

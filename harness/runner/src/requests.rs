@@ -433,6 +433,7 @@ mod tests {
             tokenizer: String::new(),
             reader: None,
             imported: Vec::new(),
+            shell_tools: Vec::new(),
             status: RunStatus::Running,
             episodes_done: 0,
             shards: None,

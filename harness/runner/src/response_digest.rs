@@ -2,7 +2,6 @@
 
 use healbench_core::ToolResponse;
 use rustc_hash::FxHashMap;
-use sha2::{Digest as _, Sha256};
 
 use healbench_tokens::{count_tokens, is_estimated};
 
@@ -37,7 +36,7 @@ impl DigestCache {
         }
         let text = response.text();
         let (tokens, is_estimated) = (count_tokens(&text), is_estimated(&text));
-        let digest = ResponseDigest { tokens, is_estimated, hash: hash(response) };
+        let digest = ResponseDigest { tokens, is_estimated, hash: response.hash() };
         let size = ENTRY_OVERHEAD_BYTES + response.content.iter().map(String::len).sum::<usize>();
         if self.bytes + size > MAX_BYTES {
             self.entries.clear();
@@ -47,18 +46,6 @@ impl DigestCache {
         self.entries.insert(response.clone(), digest);
         digest
     }
-}
-
-/// Returns the hash defined by `CallRecord::response_hash`.
-fn hash(response: &ToolResponse) -> u64 {
-    let mut hasher = Sha256::new();
-    hasher.update([u8::from(response.is_error)]);
-    for block in &response.content {
-        hasher.update((block.len() as u64).to_le_bytes());
-        hasher.update(block);
-    }
-    let digest: [u8; 32] = hasher.finalize().into();
-    digest.iter().take(8).fold(0, |hash, byte| hash << 8 | u64::from(*byte))
 }
 
 #[cfg(test)]

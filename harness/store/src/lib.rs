@@ -17,7 +17,9 @@ pub use journal::{
     read_recorded_turns, read_recorded_turns_of, visit_recorded_turns,
 };
 pub use line_file::JournalEntry;
-pub use manifest::{CassetteMode, FORMAT_VERSION, PriceSource, RunManifest, RunStatus, RunTimes, SettingChange};
+pub use manifest::{
+    CassetteMode, FORMAT_VERSION, ImportedFile, PriceSource, RunManifest, RunStatus, RunTimes, SettingChange,
+};
 pub use merge::{MergeError, ShardState, Survey, SurveyedShard, merge_manifests, survey};
 pub use progress::{Progress, ServerWait};
 pub use requests::{RequestFile, RequestLine};

@@ -60,6 +60,9 @@ pub struct RunManifest {
     /// The files of a trace, in the order in which they were read; empty for a run of this program.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub imported: Vec<ImportedFile>,
+    /// The tools of a trace that run shell commands, sorted: in no headline, ranking or fit.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shell_tools: Vec<String>,
     /// The plan of the run, or of which the run is a shard.
     pub plan: Plan,
     /// The settings that were changed when the run was resumed, in this order; `plan` has the last values.
@@ -80,8 +83,6 @@ pub struct RunManifest {
 pub struct ImportedFile {
     /// Its path within the folder that was named, or its name.
     pub name: String,
-    /// The source that it is of.
-    pub source: String,
     /// Its size and hash.
     #[serde(flatten)]
     pub digest: FileDigest,

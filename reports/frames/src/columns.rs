@@ -291,7 +291,7 @@ frame! {
         RESPONSE_TOKENS response_tokens: U32;
         /// True if one of these counts is an estimate: that of an unbroken run of over 100,000 bytes.
         TOKENS_ESTIMATED tokens_estimated: Flag;
-        /// Hash of the bytes of the response.
+        /// Hash of the bytes of the response. 0 for a call of a trace without a result.
         RESPONSE_HASH response_hash: U64;
         /// Tokens that guardrails added to the response, or to all responses of the episode; negative for what they removed. Null in a
         /// trace.

@@ -10,6 +10,7 @@ pub(crate) mod contract;
 pub(crate) mod gate;
 pub(crate) mod hold;
 pub(crate) mod hook;
+pub(crate) mod import;
 mod inspect;
 pub(crate) mod man;
 pub(crate) mod merge;

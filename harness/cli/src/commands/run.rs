@@ -33,7 +33,8 @@ use crate::signals::{LIMIT, exit, supervise_with};
 use crate::terminal::Terminal;
 pub(super) use prepare::all_scored;
 pub(crate) use prepare::new_manifest;
-use prepare::{MANIFEST_TIME, Prepared, PreparedRun, prepare};
+pub(crate) use prepare::{MANIFEST_TIME, manifest_of};
+use prepare::{Prepared, PreparedRun, prepare};
 
 /// Runs a plan, or the rest of an interrupted run, and prints the report.
 pub(crate) fn run(args: &RunArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {

@@ -417,6 +417,7 @@ fn report(plan: &Plan, records: &Records) -> Report {
         tokenizer: healbench_tokens::TOKENIZER.to_owned(),
         reader: None,
         imported: Vec::new(),
+        shell_tools: Vec::new(),
         status: RunStatus::Complete,
         episodes_done: plan.len(),
         shards: None,

@@ -21,6 +21,7 @@ pub(crate) fn write_run(sandbox: &Sandbox, name: &str, trials: u32) {
         tokenizer: healbench_tokens::TOKENIZER.to_owned(),
         reader: None,
         imported: Vec::new(),
+        shell_tools: Vec::new(),
         status: RunStatus::Complete,
         episodes_done: plan.len(),
         shards: None,

@@ -35,6 +35,7 @@ fn mixed_run(trials: u32) -> MixedRun {
         tokenizer: String::new(),
         reader: None,
         imported: Vec::new(),
+        shell_tools: Vec::new(),
         status: RunStatus::Running,
         episodes_done: 0,
         shards: None,

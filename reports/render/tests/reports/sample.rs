@@ -52,6 +52,7 @@ pub(crate) fn manifest(plan: &Plan) -> RunManifest {
         tokenizer: "o200k_base".to_owned(),
         reader: None,
         imported: Vec::new(),
+        shell_tools: Vec::new(),
         status: RunStatus::Complete,
         episodes_done: plan.len(),
         shards: None,

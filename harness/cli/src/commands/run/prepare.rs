@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use healbench_core::Episodes;
+use healbench_core::{Episodes, Plan};
 use healbench_frames::count_outcomes;
 use healbench_mcp::Supervisor;
 use healbench_scenarios::Scenario;
@@ -44,7 +44,7 @@ pub(super) enum Prepared {
 }
 
 /// The format of times in manifests.
-pub(super) const MANIFEST_TIME: &str = "%Y-%m-%dT%H:%M:%SZ";
+pub(crate) const MANIFEST_TIME: &str = "%Y-%m-%dT%H:%M:%SZ";
 
 /// Prepares the run that the arguments describe.
 pub(super) fn prepare(args: &RunArgs, supervisor: &Supervisor, terminal: &Terminal) -> Result<Prepared, CliError> {
@@ -99,6 +99,11 @@ fn prepare_new(args: &RunArgs, supervisor: &Supervisor, terminal: &Terminal) -> 
 
 /// Returns the manifest of a run that starts now, of the whole plan and without recordings.
 pub(crate) fn new_manifest(run_spec: &RunSpec) -> RunManifest {
+    RunManifest { prices: run_spec.prices.clone(), ..manifest_of(run_spec.plan.clone()) }
+}
+
+/// Returns the manifest of a run of a plan that starts now.
+pub(crate) fn manifest_of(plan: Plan) -> RunManifest {
     RunManifest {
         format_version: FORMAT_VERSION,
         healbench: env!("CARGO_PKG_VERSION").to_owned(),
@@ -109,12 +114,13 @@ pub(crate) fn new_manifest(run_spec: &RunSpec) -> RunManifest {
         tokenizer: TOKENIZER.to_owned(),
         reader: Some(healbench_reader::reading::VERSION),
         imported: Vec::new(),
+        shell_tools: Vec::new(),
         status: RunStatus::Running,
         episodes_done: 0,
         shards: None,
         cassettes: None,
-        prices: run_spec.prices.clone(),
-        plan: run_spec.plan.clone(),
+        prices: None,
+        plan,
         changes: Vec::new(),
         files: BTreeMap::new(),
         replacing: BTreeMap::new(),

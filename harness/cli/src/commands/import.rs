@@ -1,0 +1,157 @@
+//! Reads the logs of agents into a run.
+
+use std::fmt::Write as _;
+use std::ops::ControlFlow;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use healbench_frames::FrameWriter;
+use healbench_import::{Counts, ImportError, Options, Rows, Summary, import as read_logs};
+use healbench_store::{FileDigest, ImportedFile, RecordedTurnsWriter, RunDir, RunManifest, RunStatus};
+use healbench_text::{count, percent, plain_text, pluralize, shell_quote};
+
+use super::run::manifest_of;
+use crate::args::ImportArgs;
+use crate::error::{CliError, ErrorKind, ExitStatus};
+use crate::signals::supervise;
+use crate::terminal::Terminal;
+
+/// The time between two lines of progress.
+const PROGRESS: Duration = Duration::from_secs(5);
+
+/// The number of problems that are printed one by one.
+const SHOWN_PROBLEMS: usize = 10;
+
+/// Reads logs, writes the run, and prints what was read. The run appears under its name when it is complete.
+pub(crate) fn import(args: &ImportArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+    let supervisor = supervise()?;
+    let mut rows = Rows::new(args.redact);
+    let mut manifest = manifest_of(rows.plan().clone());
+    let new = RunDir::create(&args.out, &mut manifest, &[], None)?;
+    let mut frames = FrameWriter::create(new.run(), rows.plan())?;
+    let mut turns = RecordedTurnsWriter::create(new.run())?;
+    let options = Options {
+        source: args.source.clone(),
+        tools: args.tools.clone(),
+        skip_tools: args.skip_tools.clone(),
+        shell: args.shell.clone(),
+        routers: args.router.clone(),
+        strict: args.strict,
+    };
+    let mut failed: Option<CliError> = None;
+    let mut last = Instant::now();
+    let summary = read_logs(
+        &args.paths,
+        &options,
+        &mut |conversation| {
+            let result = rows.add(&conversation);
+            frames.extend_plan(rows.plan());
+            let written = frames.write_result(&result).map_err(CliError::from);
+            let written = written.and_then(|()| match &result.recorded_turns {
+                Some(recorded) => Ok(turns.write(recorded)?),
+                None => Ok(()),
+            });
+            failed = written.err();
+            match failed.is_some() || supervisor.stop().load(Ordering::Acquire) {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        },
+        &mut |read, total| {
+            if last.elapsed() >= PROGRESS {
+                last = Instant::now();
+                let megabytes = |bytes: u64| count(bytes >> 20);
+                let share = total.map(|total| {
+                    format!(" of {} MiB ({})", megabytes(total), percent(read as f64 / total.max(1) as f64))
+                });
+                terminal.note(&format!("read {}{}", megabytes(read), share.unwrap_or_else(|| " MiB".to_owned())));
+            }
+        },
+    )?;
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    if summary.is_stopped {
+        return Err(CliError::new("interrupted: nothing was written").status(ExitStatus::Interrupted));
+    }
+    if rows.plan().is_empty() {
+        let message = "the logs have no conversation with a call, so there is nothing to write";
+        return Err(CliError::new(message).kind(ErrorKind::Invalid));
+    }
+    let closed = frames.close()?;
+    let closed_turns = turns.close()?;
+    closed.rename()?;
+    closed_turns.rename()?;
+    complete(&mut manifest, &rows, &summary);
+    new.run().add_result_files(&mut manifest)?;
+    new.run().write_manifest(&manifest)?;
+    let (run, _lock) = new.publish()?;
+    terminal.result(&summary_text(&summary))?;
+    let quoted = shell_quote(&run.path().to_string_lossy());
+    terminal.note(&format!("run: {quoted}\nthe costliest error texts: healbench errors {quoted}"));
+    Ok(ExitStatus::Success)
+}
+
+fn complete(manifest: &mut RunManifest, rows: &Rows, summary: &Summary) {
+    manifest.plan = rows.plan().clone();
+    manifest.episodes_done = manifest.plan.len();
+    manifest.shell_tools = rows.shell_tools().iter().cloned().collect();
+    let imported = summary.files.iter().map(|file| ImportedFile {
+        name: file.name.clone(),
+        digest: FileDigest { bytes: file.bytes, sha256: file.sha256.clone() },
+    });
+    manifest.imported = imported.collect();
+    manifest.status = RunStatus::Complete;
+    manifest.finished = Some(crate::clock::timestamp(super::run::MANIFEST_TIME));
+}
+
+/// Describes what was read: the counts of each source, the problems, and routers that the logs suggest.
+fn summary_text(summary: &Summary) -> String {
+    let mut out = String::new();
+    for (source, counts) in &summary.sources {
+        let _ = writeln!(out, "{source}: {}", counts_text(counts));
+    }
+    let listed = &summary.problems.listed;
+    for problem in listed.iter().take(SHOWN_PROBLEMS) {
+        let _ = writeln!(out, "{}", plain_text(&problem.to_string()));
+    }
+    let all: u64 = summary.problems.counts.values().sum();
+    let hidden = all - listed.len().min(SHOWN_PROBLEMS) as u64;
+    if hidden > 0 {
+        let kinds = summary.problems.counts.iter().map(|(kind, number)| format!("{} {}", count(*number), kind.text()));
+        let _ = writeln!(out, "{} more problems; in all {}", count(hidden), kinds.collect::<Vec<_>>().join(", "));
+    }
+    for router in &summary.routers {
+        let _ = writeln!(
+            out,
+            "most calls are of `{}`, which calls other tools: unwrap them with --router {}",
+            plain_text(&router.tool),
+            plain_text(&shell_quote(&router.to_string()))
+        );
+    }
+    out
+}
+
+fn counts_text(counts: &Counts) -> String {
+    let mut parts = vec![
+        pluralize(counts.conversations, "conversation"),
+        pluralize(counts.calls, "call"),
+        pluralize(counts.results, "result"),
+        pluralize(counts.flag_errors + counts.text_errors, "error"),
+    ];
+    let rest = [
+        (counts.text_errors, "of them told by their text only"),
+        (counts.shell_calls, "calls of a shell, in no ranking"),
+        (counts.shell_errors, "errors of a shell"),
+        (counts.attacks, "conversations with an attack, in no ranking"),
+        (counts.left_out, "calls left out"),
+    ];
+    parts.extend(rest.iter().filter(|(number, _)| *number > 0).map(|(number, of)| format!("{} {of}", count(*number))));
+    parts.join(", ")
+}
+
+impl From<ImportError> for CliError {
+    fn from(error: ImportError) -> CliError {
+        CliError::new(error).kind(ErrorKind::Invalid)
+    }
+}
