@@ -82,9 +82,29 @@ impl Draft {
         turn.text.push_str(text);
     }
 
+    /// Sets the usage of the last turn.
+    pub(crate) fn set_last_usage(&mut self, usage: Option<(u64, u64)>) {
+        let turn = self.conversation.events.iter_mut().rev().find_map(|event| match event {
+            Event::Turn(turn) => Some(turn),
+            Event::User { .. } => None,
+        });
+        if let Some(turn) = turn {
+            turn.usage = usage;
+        }
+    }
+
     /// Adds a call. An empty id is none.
     pub(crate) fn call(&mut self, turn: Option<&str>, id: &str, tool: &str, arguments: Value) {
         let arguments = self.arguments(tool, arguments);
+        self.push_call(turn, id, tool, arguments);
+    }
+
+    /// Adds a call of a tool that takes a text.
+    pub(crate) fn call_with_text(&mut self, turn: Option<&str>, id: &str, tool: &str, text: String) {
+        self.push_call(turn, id, tool, Value::String(text));
+    }
+
+    fn push_call(&mut self, turn: Option<&str>, id: &str, tool: &str, arguments: Value) {
         let event = self.turn_index(turn);
         if !id.is_empty() && self.ids[event].iter().any(|known| known == id) {
             self.problem(ProblemKind::DuplicateId, format!("{tool}, id {id}"));

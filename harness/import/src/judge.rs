@@ -103,6 +103,9 @@ fn json_wrapping(value: &Value) -> Option<(String, bool)> {
             if let Some(text) = text_of_block(value) {
                 return Some((text.to_owned(), is_error));
             }
+            if let Some(code) = value.pointer("/metadata/exit_code") {
+                return Some((fields.get("output")?.as_str()?.to_owned(), code.as_i64() != Some(0)));
+            }
             Some((text_of_blocks(fields.get("content")?.as_array()?)?, is_error))
         }
         _ => None,

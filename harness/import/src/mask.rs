@@ -72,7 +72,7 @@ impl Found {
         }
     }
 
-    fn in_text(&mut self, text: &mut String) {
+    fn in_text(&mut self, text: &str) {
         self.in_words(text);
         if text.contains("PRIVATE KEY-----") {
             self.private_keys(text);

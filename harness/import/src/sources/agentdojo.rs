@@ -12,6 +12,8 @@ use crate::sink::Sink;
 const FORM: documents::Form = documents::Form { lists: &[], marks: &["messages"], add };
 /// The text of an error is what the agent was shown.
 const MESSAGES: message::Form = message::Form { error_is_text: true, end_marker: None };
+/// The name of every model that runs on the machine of whoever made the log. The path tells which it is.
+const LOCAL: &str = "local";
 
 pub(super) fn read(log: LogText<'_>, sink: &mut Sink<'_>) -> Result<(), Stop> {
     documents::read(log, &FORM, sink)
@@ -32,6 +34,9 @@ fn add(entry: Entry<'_>, sink: &mut Sink<'_>) -> Result<(), Stop> {
     let conversation = &mut draft.conversation;
     conversation.suite = known("suite_name", path.suite.as_deref());
     conversation.model = known("pipeline_name", path.model.as_deref());
+    if conversation.model.as_deref() == Some(LOCAL) && path.model.is_some() {
+        conversation.model = path.model;
+    }
     if let Some(task) = known("user_task_id", path.task.as_deref()) {
         conversation.task = task;
     }

@@ -1,7 +1,136 @@
+//! Sessions of Claude Code.
+//!
+//! A line is a part of a message, with the line before it as its parent. So the lines of a session are a tree: calls that ran at the same
+//! time have their results on branches of their own, and a prompt that was edited stands beside its new version. Only the latter is an
+//! alternative; everything else was seen by the model.
+
+mod tree;
+
+use std::collections::{BTreeMap, HashSet};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use self::tree::{alternatives, side_chains};
+use super::message::{self, text_of};
+use super::sessions::{self, Numbered, Session};
+use crate::draft::Draft;
 use crate::error::Stop;
 use crate::input::LogText;
+use crate::problem::Position;
 use crate::sink::Sink;
 
-pub(super) fn read(_: LogText<'_>, _: &mut Sink<'_>) -> Result<(), Stop> {
+/// The beginnings of texts that the program adds to what the user writes.
+const ADDED_TEXTS: [&str; 3] = ["<system-reminder>", "<local-command-", "<bash-std"];
+/// The name of the model of messages that the program wrote itself.
+const NO_MODEL: &str = "<synthetic>";
+
+/// A line of a session.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Line {
+    r#type: Option<String>,
+    uuid: Option<String>,
+    parent_uuid: Option<String>,
+    session_id: Option<String>,
+    agent_id: Option<String>,
+    is_sidechain: Option<bool>,
+    is_meta: Option<bool>,
+    is_compact_summary: Option<bool>,
+    is_api_error_message: Option<bool>,
+    timestamp: Option<String>,
+    version: Option<String>,
+    message: Value,
+}
+
+impl Line {
+    fn is(&self, kind: &str) -> bool {
+        self.r#type.as_deref() == Some(kind)
+    }
+
+    /// True for a text of the user, and not for results.
+    fn is_user_text(&self) -> bool {
+        let is_result = |block: &Value| text_of(block, "type") == "tool_result";
+        let content = self.message.get("content");
+        self.is("user") && !content.and_then(Value::as_array).is_some_and(|blocks| blocks.iter().any(is_result))
+    }
+}
+
+pub(super) fn read(log: LogText<'_>, sink: &mut Sink<'_>) -> Result<(), Stop> {
+    sessions::read(log, |line: &Line| line.session_id.as_deref(), add, sink)
+}
+
+/// Adds the conversation of a session, and those of its side chains.
+fn add(session: Session<Line>, sink: &mut Sink<'_>) -> Result<(), Stop> {
+    let Session { mut lines, is_cut_off, .. } = session;
+    // A session that was resumed may repeat its lines.
+    let mut known = HashSet::new();
+    lines.retain(|line| line.line.uuid.as_ref().is_none_or(|uuid| known.insert(uuid.clone())));
+    for chain in side_chains(lines) {
+        add_chain(chain.lines, chain.name, is_cut_off, sink)?;
+    }
     Ok(())
+}
+
+fn add_chain(
+    mut lines: Vec<Numbered<Line>>,
+    side_chain: Option<String>,
+    is_cut_off: bool,
+    sink: &mut Sink<'_>,
+) -> Result<(), Stop> {
+    let is_left_out = alternatives(&lines);
+    if !lines.iter().any(|line| line.line.is("user") || line.line.is("assistant")) {
+        return Ok(());
+    }
+    let mut draft = sink.draft();
+    draft.position = lines.first().map(|first| Position::Line(first.number));
+    let mut models: BTreeMap<String, usize> = BTreeMap::new();
+    for (Numbered { line, .. }, is_left_out) in lines.iter_mut().zip(is_left_out) {
+        if let Some(time) = line.timestamp.as_deref().filter(|_| line.is("user") || line.is("assistant")) {
+            draft.time(time);
+        }
+        if line.is("user") {
+            add_user(&mut draft, line, is_left_out);
+        } else if line.is("assistant") && !is_left_out && line.is_api_error_message != Some(true) {
+            let model = text_of(&line.message, "model");
+            if !model.is_empty() && model != NO_MODEL {
+                *models.entry(model.to_owned()).or_default() += 1;
+            }
+            add_turn(&mut draft, line);
+        }
+    }
+    let conversation = &mut draft.conversation;
+    conversation.is_cut_off = is_cut_off;
+    conversation.model = models.into_iter().max_by_key(|(_, lines)| *lines).map(|(model, _)| model);
+    if let Some(version) = lines.iter().find_map(|line| line.line.version.clone()) {
+        conversation.tags.insert("version".to_owned(), version);
+    }
+    if let Some(name) = side_chain {
+        conversation.tags.insert("side_chain".to_owned(), name);
+    }
+    sink.take(draft)
+}
+
+/// Adds a part of a message of the model. Its usage stands in every part, so the last one counts.
+fn add_turn(draft: &mut Draft, line: &mut Line) {
+    let id = [text_of(&line.message, "id"), line.uuid.as_deref().unwrap_or_default()];
+    let id = id.into_iter().find(|id| !id.is_empty()).unwrap_or_default().to_owned();
+    if let Some(message) = line.message.as_object_mut() {
+        message::add_turn(draft, message, Some(&id));
+    }
+}
+
+/// Adds texts and results. Of a branch that is left out, only results of calls outside of it are kept.
+fn add_user(draft: &mut Draft, line: &Line, is_left_out: bool) {
+    let content = line.message.get("content").unwrap_or(&Value::Null);
+    let is_kept = |block: &&Value| !is_left_out || draft.has_call(text_of(block, "tool_use_id"));
+    let results = content.as_array().into_iter().flatten().filter(|block| text_of(block, "type") == "tool_result");
+    let results: Vec<Value> = results.filter(is_kept).cloned().collect();
+    message::add_result_blocks(draft, &Value::Array(results));
+    if is_left_out || line.is_meta == Some(true) || line.is_compact_summary == Some(true) {
+        return;
+    }
+    let is_written = |text: &&str| !ADDED_TEXTS.iter().any(|added| text.trim_start().starts_with(added));
+    let texts: Vec<&str> = message::texts(content).into_iter().filter(is_written).collect();
+    draft.user(texts.join("\n"));
 }

@@ -1,7 +1,86 @@
+//! Rollout files of Codex.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::message::{self, text_of};
+use super::responses;
+use super::sessions::{self, Session};
+use crate::draft::Draft;
 use crate::error::Stop;
 use crate::input::LogText;
+use crate::problem::Position;
 use crate::sink::Sink;
 
-pub(super) fn read(_: LogText<'_>, _: &mut Sink<'_>) -> Result<(), Stop> {
-    Ok(())
+/// The beginnings of texts that the program sends in the name of the user.
+const ADDED_TEXTS: [&str; 5] =
+    ["<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<permissions", "<turn_aborted>"];
+
+/// A line of a rollout file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Line {
+    r#type: Option<String>,
+    timestamp: Option<String>,
+    payload: Value,
+}
+
+pub(super) fn read(log: LogText<'_>, sink: &mut Sink<'_>) -> Result<(), Stop> {
+    // A rollout file is one conversation. It may repeat the first line of the one that it continues.
+    sessions::read(log, |_: &Line| Some(""), add, sink)
+}
+
+fn add(session: Session<Line>, sink: &mut Sink<'_>) -> Result<(), Stop> {
+    let mut draft = sink.draft();
+    draft.position = session.lines.first().map(|first| Position::Line(first.number));
+    draft.conversation.is_cut_off = session.is_cut_off;
+    for line in session.lines {
+        add_line(&mut draft, line.line);
+    }
+    if draft.conversation.events.is_empty() {
+        return Ok(());
+    }
+    sink.take(draft)
+}
+
+fn add_line(draft: &mut Draft, mut line: Line) {
+    if let Some(time) = &line.timestamp {
+        draft.time(time);
+    }
+    let conversation = &mut draft.conversation;
+    match line.r#type.as_deref() {
+        Some("session_meta") => {
+            let version = text_of(&line.payload, "cli_version");
+            if !version.is_empty() {
+                conversation.tags.entry("version".to_owned()).or_insert_with(|| version.to_owned());
+            }
+        }
+        Some("turn_context") => {
+            let model = text_of(&line.payload, "model");
+            if conversation.model.is_none() && !model.is_empty() {
+                conversation.model = Some(model.to_owned());
+            }
+        }
+        Some("response_item") => {
+            if is_added(&line.payload) {
+                return;
+            }
+            if let Some(item) = line.payload.as_object_mut() {
+                responses::add_item(draft, item);
+            }
+        }
+        Some("event_msg") if text_of(&line.payload, "type") == "token_count" => {
+            if let Some(usage) = line.payload.pointer("/info/last_token_usage").and_then(message::usage) {
+                draft.set_last_usage(Some(usage));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Returns true for a text that the user did not write.
+fn is_added(item: &Value) -> bool {
+    let texts = item.get("content").map(message::texts).unwrap_or_default();
+    let is_added = |text: &&str| ADDED_TEXTS.iter().any(|added| text.trim_start().starts_with(added));
+    text_of(item, "role") == "user" && texts.first().is_some_and(is_added)
 }

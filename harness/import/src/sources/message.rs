@@ -108,10 +108,10 @@ fn add_result(draft: &mut Draft, message: &Map<String, Value>, form: Form) {
     let error = message.get("error").filter(|error| !is_nothing(error));
     let is_flagged = ["is_error", "isError"].iter().any(|flag| message.get(*flag) == Some(&Value::Bool(true)));
     let error_text = error.and_then(error_text);
-    if let Some(error_text) = error_text {
-        if form.error_is_text || blocks.iter().all(|block| block.trim().is_empty()) {
-            blocks = vec![error_text.to_owned()];
-        }
+    if let Some(error_text) = error_text
+        && (form.error_is_text || blocks.iter().all(|block| block.trim().is_empty()))
+    {
+        blocks = vec![error_text.to_owned()];
     }
     draft.result(id, blocks, is_flagged || error.is_some());
 }

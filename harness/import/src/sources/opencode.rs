@@ -1,7 +1,78 @@
+//! What `opencode run --format json` prints.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::message::text_of;
+use super::sessions::{self, Session};
+use crate::draft::Draft;
 use crate::error::Stop;
 use crate::input::LogText;
+use crate::problem::Position;
 use crate::sink::Sink;
 
-pub(super) fn read(_: LogText<'_>, _: &mut Sink<'_>) -> Result<(), Stop> {
-    Ok(())
+/// A line.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Line {
+    r#type: Option<String>,
+    #[serde(rename = "sessionID")]
+    session_id: Option<String>,
+    timestamp: Option<u64>,
+    part: Value,
+}
+
+pub(super) fn read(log: LogText<'_>, sink: &mut Sink<'_>) -> Result<(), Stop> {
+    sessions::read(log, |line: &Line| line.session_id.as_deref(), add, sink)
+}
+
+fn add(session: Session<Line>, sink: &mut Sink<'_>) -> Result<(), Stop> {
+    let mut draft = sink.draft();
+    draft.position = session.lines.first().map(|first| Position::Line(first.number));
+    draft.conversation.is_cut_off = session.is_cut_off;
+    for line in session.lines {
+        add_line(&mut draft, line.line);
+    }
+    sink.take(draft)
+}
+
+fn add_line(draft: &mut Draft, mut line: Line) {
+    if let Some(time) = line.timestamp {
+        draft.time(&format!("{time:020}"));
+    }
+    let message = text_of(&line.part, "messageID").to_owned();
+    // A turn is a message of the model. Without an id, it is what comes before the next result.
+    let turn = Some(message.as_str()).filter(|id| !id.is_empty());
+    match line.r#type.as_deref() {
+        Some("text") => draft.model_text(turn, text_of(&line.part, "text")),
+        Some("tool_use") => add_call(draft, turn, &mut line.part),
+        Some("step_finish") => {
+            if let Some(usage) = usage(&line.part) {
+                draft.turn(turn).usage = Some(usage);
+            }
+        }
+        // The model or the program failed, and nothing follows.
+        Some("error") => draft.conversation.is_cut_off = true,
+        _ => {}
+    }
+}
+
+fn add_call(draft: &mut Draft, turn: Option<&str>, part: &mut Value) {
+    let (id, tool) = (text_of(part, "callID").to_owned(), text_of(part, "tool").to_owned());
+    let input = part.pointer_mut("/state/input").map(Value::take).unwrap_or_default();
+    draft.call(turn, &id, &tool, input);
+    let Some(state) = part.get("state") else { return };
+    match text_of(state, "status") {
+        "completed" => draft.result(&id, vec![text_of(state, "output").to_owned()], false),
+        "error" => draft.result(&id, vec![text_of(state, "error").to_owned()], true),
+        _ => {}
+    }
+}
+
+/// Returns the tokens of a step, those of its cache and its reasoning included.
+fn usage(part: &Value) -> Option<(u64, u64)> {
+    let tokens = part.get("tokens")?;
+    let count = |path: &str| tokens.pointer(path).and_then(Value::as_u64);
+    let sent = count("/input")? + count("/cache/read").unwrap_or(0) + count("/cache/write").unwrap_or(0);
+    Some((sent, count("/output")? + count("/reasoning").unwrap_or(0)))
 }

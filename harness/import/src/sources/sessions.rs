@@ -1,1 +1,97 @@
-//! Sessions.
+//! Sessions in lines, which may stand between those of other sessions.
+
+use std::collections::{BTreeMap, HashSet};
+
+use serde::Deserialize;
+
+use super::documents::{MAX_BYTES, tell_repair};
+use crate::error::Stop;
+use crate::input::LogText;
+use crate::problem::{Position, ProblemKind};
+use crate::repair;
+use crate::sink::Sink;
+use crate::split::{self, End};
+
+/// A line with its number.
+pub(crate) struct Numbered<L> {
+    pub(crate) number: u64,
+    pub(crate) line: L,
+}
+
+/// A session whose lines are all there.
+pub(crate) struct Session<L> {
+    pub(crate) lines: Vec<Numbered<L>>,
+    /// True if the log ends in the middle of its last line.
+    pub(crate) is_cut_off: bool,
+    bytes: usize,
+}
+
+/// Reads lines, groups them by what `id_of` returns, and passes each session to `add` at the end of the log, in the order of their first
+/// lines. A line without an id is left out. If the sessions that are open have more than 64 MiB together, that whose last line is oldest is
+/// passed on at once.
+pub(crate) fn read<L: for<'a> Deserialize<'a>>(
+    mut log: LogText<'_>,
+    id_of: fn(&L) -> Option<&str>,
+    add: fn(Session<L>, &mut Sink<'_>) -> Result<(), Stop>,
+    sink: &mut Sink<'_>,
+) -> Result<(), Stop> {
+    let mut open: BTreeMap<String, Session<L>> = BTreeMap::new();
+    let mut too_long: HashSet<String> = HashSet::new();
+    let (mut text, mut number, mut bytes) = (Vec::new(), 0, 0);
+    let mut last_id = String::new();
+    while let Some(end) = split::read_line(&mut log.bytes, &mut text, MAX_BYTES)? {
+        number += 1;
+        let position = Position::Line(number);
+        if end == End::TooLong {
+            sink.problem(ProblemKind::TooLong, position, "")?;
+            continue;
+        }
+        if text.trim_ascii().is_empty() {
+            continue;
+        }
+        let line: L = match repair::parse(&text) {
+            Ok((line, problem)) => {
+                tell_repair(problem, position, sink)?;
+                line
+            }
+            Err(error) => {
+                let kind = if end == End::Missing { ProblemKind::EndsInTheMiddle } else { ProblemKind::Broken };
+                sink.problem(kind, position, error.to_string())?;
+                if let Some(session) = open.get_mut(&last_id).filter(|_| end == End::Missing) {
+                    session.is_cut_off = true;
+                }
+                continue;
+            }
+        };
+        let Some(id) = id_of(&line).filter(|id| !too_long.contains(*id)) else { continue };
+        if last_id != id {
+            id.clone_into(&mut last_id);
+        }
+        let new = || Session { lines: Vec::new(), is_cut_off: false, bytes: 0 };
+        let session = open.entry(last_id.clone()).or_insert_with(new);
+        session.lines.push(Numbered { number, line });
+        session.bytes += text.len();
+        bytes += text.len();
+        if session.bytes > MAX_BYTES {
+            bytes -= session.bytes;
+            open.remove(&last_id);
+            too_long.insert(last_id.clone());
+            sink.problem(ProblemKind::TooLong, position, format!("session {last_id}"))?;
+        }
+        if bytes > MAX_BYTES
+            && let Some(oldest) = oldest(&open)
+            && let Some(session) = open.remove(&oldest)
+        {
+            bytes -= session.bytes;
+            add(session, sink)?;
+        }
+    }
+    let mut rest: Vec<Session<L>> = open.into_values().collect();
+    rest.sort_by_key(|session| session.lines.first().map(|first| first.number));
+    rest.into_iter().try_for_each(|session| add(session, sink))
+}
+
+fn oldest<L>(open: &BTreeMap<String, Session<L>>) -> Option<String> {
+    let last = |session: &Session<L>| session.lines.last().map(|last| last.number);
+    open.iter().min_by_key(|(_, session)| last(session)).map(|(id, _)| id.clone())
+}
