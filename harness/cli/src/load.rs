@@ -303,6 +303,9 @@ pub(crate) fn reject_values_of_the_simulator(conditions: &[Condition]) -> Result
 
 /// Loads the run specification of an existing run from the texts stored in it.
 pub(crate) fn run_spec_of(run: &RunDir, plan: Plan) -> Result<RunSpec, CliError> {
+    if plan.is_trace() {
+        return Ok(RunSpec { plan, scenarios: Vec::new(), configs: Vec::new(), prices: None, lockfile: None });
+    }
     let mut scenarios: Vec<Scenario> = plan
         .scenarios
         .iter()

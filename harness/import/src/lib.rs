@@ -12,6 +12,7 @@ mod judge;
 mod mask;
 mod options;
 mod problem;
+mod redact;
 mod repair;
 mod rows;
 mod sink;

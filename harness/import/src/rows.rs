@@ -14,6 +14,7 @@ use healbench_store::EpisodeResult;
 use healbench_tokens::{TokenCounter, is_estimated};
 use serde_json::{Map, Value, json};
 
+use crate::redact::redact;
 use crate::{Call, Conversation, ErrorSource, Event, Turn};
 
 /// The name of the condition of a trace.
@@ -80,7 +81,11 @@ impl Rows {
             }
         }
         self.shell_tools.extend(rows.errors.shell_tools.iter().cloned());
-        rows.finish(conversation)
+        let mut result = rows.finish(conversation);
+        if self.redacts {
+            redact(&mut result);
+        }
+        result
     }
 
     fn list(&mut self, conversation: &Conversation) {

@@ -46,6 +46,8 @@ pub enum TranscriptStep {
     },
     /// The agent wrote a text, alone or together with the calls that follow.
     Message(String),
+    /// The user of a trace wrote a text.
+    User(String),
     /// A tool was called.
     Call(Box<CallStep>),
     /// The agent claimed that the task is complete.

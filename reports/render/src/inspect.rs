@@ -203,6 +203,7 @@ fn messages(transcript: &Transcript) -> Vec<Value> {
                 Some(TranscriptStep::Call(_) | TranscriptStep::Wait { .. }) => text = message.clone(),
                 _ => messages.push(json!({"role": "assistant", "content": message})),
             },
+            TranscriptStep::User(text) => messages.push(json!({"role": "user", "content": text})),
             TranscriptStep::Wait { seconds } => {
                 // Simulated time passes for the agent, which is no message of the conversation.
                 let note = format!("[waits {seconds} s of simulated time]");

@@ -91,6 +91,7 @@ impl TranscriptWriter {
                 self.text("waits  ", &pluralize(u64::from(*seconds), "second"), Paint::Plain);
             }
             TranscriptStep::Message(text) => self.message("says   ", text, Paint::Plain),
+            TranscriptStep::User(text) => self.message("user   ", text, Paint::Plain),
             TranscriptStep::Call(call) => self.call(call),
             TranscriptStep::Done(text) => self.message("done   ", text, Paint::Plain),
             TranscriptStep::Answer(text) => self.message("answer ", text, Paint::Plain),

@@ -11,7 +11,7 @@ use healbench_frames::Rows;
 use healbench_render::gate::{GateOptions, github, junit, markdown, terminal as render_terminal};
 use healbench_render::json;
 use healbench_store::{PairedRun, RunDir, RunDirError, RunManifest};
-use healbench_text::plain_text;
+use healbench_text::{plain_text, shell_quote};
 
 use super::outputs;
 
@@ -132,12 +132,28 @@ fn run_baseline(name: &str, run: &RunDir, manifest: &RunManifest) -> Result<Base
 
 /// Opens a run that must be complete.
 pub(super) fn open_complete(path: &Path) -> Result<(RunDir, RunManifest), CliError> {
-    RunDir::open(path).map_err(|error| match error {
+    let (run, manifest) = RunDir::open(path).map_err(|error| match error {
         RunDirError::Incomplete(_) | RunDirError::Locked(_) | RunDirError::UnsupportedVersion { .. } => {
             CliError::from(error).status(ExitStatus::Incomplete)
         }
         other => other.into(),
-    })
+    })?;
+    refuse_trace(path, &manifest)?;
+    Ok((run, manifest))
+}
+
+/// Refuses a trace, whose episodes were not assigned and cannot be run.
+pub(super) fn refuse_trace(path: &Path, manifest: &RunManifest) -> Result<(), CliError> {
+    if !manifest.plan.is_trace() {
+        return Ok(());
+    }
+    let name = path.to_string_lossy();
+    Err(CliError::new(format_args!(
+        "{} is a trace: other programs recorded it, so it is no baseline and cannot be run",
+        shell_quote(&name)
+    ))
+    .kind(ErrorKind::Invalid)
+    .help("`healbench errors`, `show`, `view`, `report` and `compare` read it"))
 }
 
 fn rounds_report(rounds: &Path, earlier: Option<&Path>, policy: &Policy) -> Result<GateReport, CliError> {

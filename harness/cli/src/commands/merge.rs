@@ -16,6 +16,7 @@ use healbench_store::{
 };
 use healbench_text::{pluralize, shell_quote};
 
+use super::gate::refuse_trace;
 use super::hook::on_complete;
 use super::report;
 use super::shards::find_shards;
@@ -29,6 +30,10 @@ pub(crate) fn merge(args: &MergeArgs, terminal: &Terminal) -> Result<ExitStatus,
     let unpublished: Unpublished = Arc::default();
     let supervisor = supervise_merge(&unpublished)?;
     let mut found = find_shards(&args.runs)?;
+    found.iter().try_for_each(|shard| match &shard.manifest {
+        Some(manifest) => refuse_trace(&shard.path, manifest),
+        None => Ok(()),
+    })?;
     for shard in &mut found {
         // Everything that is merged was compared with its hash.
         match RunDir::open(&shard.path) {

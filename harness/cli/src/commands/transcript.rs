@@ -68,7 +68,8 @@ pub(crate) fn each_transcript(
             if is_stored || !simulated {
                 let cell = run_spec.plan.cell(episode).ok_or_else(|| CliError::no_episode(episode))?;
                 let transcript = TranscriptBuilder::stored(turns, &recorded.1, &responses);
-                let transcript = transcript.transcript(run_spec, &run_spec.plan, cell, recorded);
+                let task = Task::of(run_spec, cell, Some(turns));
+                let transcript = transcript.transcript(task, &run_spec.plan, cell, recorded);
                 return Ok(Transcript { episode: Some(episode), ..transcript });
             }
         }
@@ -187,7 +188,25 @@ fn replay(
     let mut builder = TranscriptBuilder::default();
     let rows = replayer.run(episode, &make_agent, &mut |event| builder.add(event))?;
     let rows = rows.ok_or_else(|| CliError::replay_differs(episode))?;
-    Ok((builder.transcript(run_spec, plan, cell, &rows), rows))
+    Ok((builder.transcript(Task::of(run_spec, cell, None), plan, cell, &rows), rows))
+}
+
+/// The texts of a task: those of its scenario, or of a trace.
+struct Task<'a> {
+    description: &'a str,
+    prompt: &'a str,
+}
+
+impl<'a> Task<'a> {
+    fn of(run_spec: &'a RunSpec, cell: CellRef, recorded: Option<&'a RecordedTurns>) -> Task<'a> {
+        match run_spec.scenarios.get(cell.scenario) {
+            Some(scenario) => Task { description: &scenario.description, prompt: &scenario.task.prompt },
+            None => {
+                let prompt = recorded.and_then(|recorded| recorded.prompt.as_deref());
+                Task { description: "", prompt: prompt.unwrap_or_default() }
+            }
+        }
+    }
 }
 
 /// Collects the events of an episode.
@@ -223,7 +242,14 @@ impl TranscriptBuilder {
     ) -> TranscriptBuilder {
         let mut builder = TranscriptBuilder { unmet: recorded.unmet.clone(), ..TranscriptBuilder::default() };
         let mut rows = calls.iter();
-        for (number, RecordedTurn { turn, origin }) in (1..).zip(&recorded.turns) {
+        let mut number = 0;
+        for RecordedTurn { turn, origin } in &recorded.turns {
+            // What the user of a trace said is no turn.
+            if let (Origin::User, Turn::Message { text }) = (origin, turn) {
+                builder.step(TranscriptStep::User(text.clone()));
+                continue;
+            }
+            number += 1;
             builder.turn(turn);
             let Turn::Calls { calls: sent, .. } = turn else { continue };
             // A turn may have more calls than were left.
@@ -289,16 +315,16 @@ impl TranscriptBuilder {
         self.events.push(Event::Step(step));
     }
 
-    fn transcript(self, run_spec: &RunSpec, plan: &Plan, cell: CellRef, (row, calls): &EpisodeRows) -> Transcript {
-        let (scenario, condition) = (&run_spec.scenarios[cell.scenario], &plan.conditions[cell.condition]);
+    fn transcript(self, task: Task<'_>, plan: &Plan, cell: CellRef, (row, calls): &EpisodeRows) -> Transcript {
+        let condition = &plan.conditions[cell.condition];
         Transcript {
             episode: None,
-            scenario: scenario.id.clone(),
-            description: scenario.description.clone(),
+            scenario: plan.scenarios[cell.scenario].id.clone(),
+            description: task.description.to_owned(),
             agent: plan.agents[cell.agent].title(),
             condition: ShownCondition::from(condition),
             trial: cell.trial,
-            prompt: scenario.task.prompt.clone(),
+            prompt: task.prompt.to_owned(),
             steps: resolve_steps(self.events, calls),
             outcome: row.outcome,
             calls: row.calls,

@@ -148,6 +148,7 @@ impl Chunk {
                 return StepData::Message { m: "waits", t: self.text(text), bad: false };
             }
             TranscriptStep::Message(text) => ("says", text, false),
+            TranscriptStep::User(text) => ("user", text, false),
             TranscriptStep::Done(text) => ("done", text, false),
             TranscriptStep::Answer(text) => ("answers", text, false),
             TranscriptStep::Incomplete(text) => ("breaks off", text, true),

@@ -255,6 +255,7 @@ pub(super) fn render_step(step: &TranscriptStep, full: bool) -> Markup {
     match step {
         TranscriptStep::Wait { seconds } => html! { span.who { "waits " } (pluralize(u64::from(*seconds), "second")) },
         TranscriptStep::Message(text) => render_message("says", text, "", full),
+        TranscriptStep::User(text) => render_message("user", text, "", full),
         TranscriptStep::Call(step) => render_call(step, full),
         TranscriptStep::Done(text) => render_message("done", text, "", full),
         TranscriptStep::Answer(text) => render_message("answers", text, "", full),

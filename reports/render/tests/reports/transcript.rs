@@ -134,6 +134,7 @@ fn hostile(long: &str) -> Transcript {
     ]);
     for make in [
         TranscriptStep::Message,
+        TranscriptStep::User,
         TranscriptStep::Done,
         TranscriptStep::Answer,
         TranscriptStep::Incomplete,

@@ -13,6 +13,7 @@ use healbench_store::{
 };
 use healbench_tokens::TOKENIZER;
 
+use super::super::gate::refuse_trace;
 use super::scratch::Scratch;
 use super::settings::take_settings;
 use crate::args::RunArgs;
@@ -175,6 +176,7 @@ fn prepare_resumed(
     let (run, _) = RunDir::open_any(path)?;
     let mut locks = vec![run.lock()?];
     let (mut run, mut manifest) = RunDir::open_any(run.path())?;
+    refuse_trace(path, &manifest)?;
     let files = run.verify(&manifest)?;
     let has_frames = run.has_frames();
     let is_complete = manifest.status == RunStatus::Complete && files == VerifiedFiles::Current;
