@@ -506,6 +506,9 @@ pub(crate) struct ProxyArgs {
     /// their arguments.
     #[arg(long, value_name = "DIR")]
     pub(crate) record: Option<PathBuf>,
+    /// Write the texts of answers into these rows too, so that `healbench import` reads them. Secrets that the server is given are masked.
+    #[arg(long, requires = "record")]
+    pub(crate) record_texts: bool,
     /// The server and its arguments. It gets all environment variables.
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,

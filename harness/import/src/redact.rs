@@ -163,10 +163,7 @@ mod tests {
         let mut arguments = json!({"file_id": "ID-42", "to": ["ann@example.com"], "count": 17, "deep": {"on": true}});
         masks.mask(&mut arguments);
         let text = arguments.to_string();
-        assert_eq!(
-            text,
-            r#"{"file_id":"[value 1]","to":["[value 2]"],"count":"[value 3]","deep":{"on":true}}"#
-        );
+        assert_eq!(text, r#"{"file_id":"[value 1]","to":["[value 2]"],"count":"[value 3]","deep":{"on":true}}"#);
         let cases = [
             ("File with ID 'ID-42' not found (code 404)", "File with ID '[value 1]' not found (code [number])"),
             ("`file_id` must not be \"secret\"", "`file_id` must not be \"[quoted]\""),

@@ -86,6 +86,7 @@ pub fn proxy(
     let shared = Arc::new(Shared {
         rules,
         state: Mutex::new(State { log: Log::new(files.log), ..State::default() }),
+        records_texts: files.record.as_ref().is_some_and(|record| record.with_texts),
         recorder: Mutex::new(files.record.map(Recorder::new)),
         listed: Condvar::new(),
         output: Stream::new(output),
@@ -114,6 +115,7 @@ struct Shared {
     state: Mutex<State>,
     /// `None` if the session is not recorded, and at its end.
     recorder: Mutex<Option<Recorder>>,
+    records_texts: bool,
     /// The list of tools was read, or an answer to a question for it.
     listed: Condvar,
     output: Stream,
@@ -228,6 +230,7 @@ impl Shared {
             error_class,
             named_fields: named_fields.as_deref(),
             response_tokens: tokens,
+            text: self.records_texts.then(|| guard::texts(&result)),
             guardrail_tokens: None,
         });
         let mut state = self.state();

@@ -20,6 +20,8 @@ pub struct Recording {
     pub calls: Box<dyn Write + Send>,
     /// The row of the session.
     pub episodes: Box<dyn Write + Send>,
+    /// True if the rows of calls have the texts of answers.
+    pub with_texts: bool,
 }
 
 /// What became of a call.
@@ -42,6 +44,8 @@ pub(crate) struct Answer<'a> {
     /// The fields that the text names; `None` if the guardrails did not look at it.
     pub(crate) named_fields: Option<&'a [String]>,
     pub(crate) response_tokens: u32,
+    /// The text that the client gets; `None` unless texts are recorded.
+    pub(crate) text: Option<String>,
     /// The tokens that the guardrails added, negative for those that they removed; `None` if the text without them is not known.
     pub(crate) guardrail_tokens: Option<i64>,
 }
@@ -68,6 +72,8 @@ struct CallRow<'r> {
     response_tokens: u32,
     guardrail_tokens: Option<i64>,
     latency_ms: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
 }
 
 /// The sums over the rows of calls.
@@ -141,6 +147,7 @@ impl Recorder {
             response_tokens: answer.response_tokens,
             guardrail_tokens: answer.guardrail_tokens,
             latency_ms: begun.at.elapsed().as_secs_f64() * 1000.0,
+            text: answer.text.as_deref().map(|text| secrets.mask(text)),
         };
         if self.error.is_none() {
             self.error = write_line(&mut self.recording.calls, &row).err().map(|error| error.kind());

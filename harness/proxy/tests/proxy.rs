@@ -77,8 +77,12 @@ impl Client {
         let (output, from_proxy) = pipe().unwrap();
         let (stop, log) = (Arc::new(AtomicBool::new(false)), Log::default());
         let (calls, episodes) = (Log::default(), Log::default());
-        let record =
-            Recording { episode: "s".to_owned(), calls: Box::new(calls.clone()), episodes: Box::new(episodes.clone()) };
+        let record = Recording {
+            episode: "s".to_owned(),
+            calls: Box::new(calls.clone()),
+            episodes: Box::new(episodes.clone()),
+            with_texts: true,
+        };
         let files = Files { log: Some(Box::new(log.clone())), record: Some(record) };
         let supervisor = Supervisor::new(test_server(), Arc::clone(&stop));
         let proxy = std::thread::spawn(move || {
@@ -220,6 +224,9 @@ fn a_session_is_recorded_as_rows() {
     let tokens = |answer: &Value| healbench_tokens::count_tokens(text(answer));
     assert_eq!(rows[1]["response_tokens"], tokens(&shown[1]));
     assert_eq!(rows[3]["response_tokens"], tokens(&shown[3]));
+    for (row, answer) in rows.iter().zip(&shown).take(4) {
+        assert_eq!(row["text"], text(answer), "{row}");
+    }
     // What the server would have said to a call that did not reach it is not known.
     assert!(rows[1]["guardrail_tokens"].is_null() && rows[0]["guardrail_tokens"] == 0, "{}", rows[1]);
     assert!(rows[3]["guardrail_tokens"].as_i64() > Some(0) && rows[4]["guardrail_tokens"].as_i64() < Some(0));
@@ -251,7 +258,8 @@ impl std::io::Write for Full {
 fn files_that_cannot_be_written_do_not_end_the_session() {
     let words = [test_server().display().to_string(), "proxied".to_owned()];
     let command = ServerCommand { environment: Variables::Inherited, ..ServerCommand::new(&words, &[]).unwrap() };
-    let record = Recording { episode: "s".to_owned(), calls: Box::new(Full), episodes: Box::new(Full) };
+    let record =
+        Recording { episode: "s".to_owned(), calls: Box::new(Full), episodes: Box::new(Full), with_texts: false };
     let files = Files { log: Some(Box::new(Full)), record: Some(record) };
     let (to_proxy, mut input) = pipe().unwrap();
     let (output, from_proxy) = pipe().unwrap();

@@ -29,7 +29,7 @@ pub(crate) fn proxy(args: &ProxyArgs, terminal: &Terminal) -> Result<ExitStatus,
         None => None,
     };
     let record = match &args.record {
-        Some(folder) => Some(recording(folder)?),
+        Some(folder) => Some(recording(folder, args.record_texts)?),
         None => None,
     };
     // The server has all variables. What is recorded of its session holds none that is a secret.
@@ -62,9 +62,9 @@ fn append(path: &Path) -> Result<Box<dyn Write + Send>, CliError> {
 }
 
 /// Opens the files of a session in a folder that several sessions share, at the same time too.
-fn recording(folder: &Path) -> Result<Recording, CliError> {
+fn recording(folder: &Path, with_texts: bool) -> Result<Recording, CliError> {
     fs::create_dir_all(folder).map_err(|source| CliError::write(folder, &source))?;
     let episode = format!("{}-{}", since_1970().as_millis(), process::id());
     let file = |kind: &str| append(&folder.join(format!("{kind}-{episode}.jsonl")));
-    Ok(Recording { calls: file("calls")?, episodes: file("episodes")?, episode })
+    Ok(Recording { calls: file("calls")?, episodes: file("episodes")?, episode, with_texts })
 }

@@ -34,13 +34,14 @@ impl Shared {
                         error_class: Some(ErrorClass::ProtocolError),
                         named_fields: None,
                         response_tokens: count_tokens(&error.message),
+                        text: self.records_texts.then(|| error.message.clone()),
                         guardrail_tokens: Some(0),
                     });
                     return Passing::AsItIs;
                 }
             },
         };
-        self.record(pending.begun.as_ref(), call, || recorded(outcome, &change));
+        self.record(pending.begun.as_ref(), call, || recorded(outcome, &change, self.records_texts));
         let to_answer = |changed: &Changed| to_line(&json!({"jsonrpc": "2.0", "id": id, "result": changed.result}));
         let mut state = self.state();
         match change {
@@ -87,7 +88,7 @@ impl Shared {
 }
 
 /// Returns what the rows say of an answer.
-fn recorded<'a>(outcome: &Result<Value, RpcError>, change: &'a Change) -> Answer<'a> {
+fn recorded<'a>(outcome: &Result<Value, RpcError>, change: &'a Change, with_text: bool) -> Answer<'a> {
     let error_class = match outcome {
         Ok(result) => (result["isError"] == json!(true)).then_some(ErrorClass::ServerError),
         Err(_) => Some(ErrorClass::ProtocolError),
@@ -98,12 +99,18 @@ fn recorded<'a>(outcome: &Result<Value, RpcError>, change: &'a Change) -> Answer
         Change::Formatted(changed) => (Effect::Formatted, Some(changed)),
         Change::Cut(changed) => (Effect::Cut, Some(changed)),
     };
+    let text = || match (changed, outcome) {
+        (Some(changed), _) => guard::texts(&changed.result),
+        (None, Ok(result)) => guard::texts(result),
+        (None, Err(error)) => error.message.clone(),
+    };
     let as_it_is = || outcome.as_ref().map_or(0, |result| count_tokens(&guard::texts(result)));
     Answer {
         effect,
         error_class,
         named_fields: changed.and_then(|changed| changed.named_fields.as_deref()),
         response_tokens: changed.map_or_else(as_it_is, |changed| changed.tokens),
+        text: with_text.then(text),
         guardrail_tokens: Some(
             changed.map_or(0, |changed| i64::from(changed.tokens) - i64::from(changed.tokens_before)),
         ),

@@ -159,7 +159,8 @@ fn episode_records(plan: &Plan, episode: u64) -> (EpisodeRecord, Vec<CallRecord>
         _ if solved => Outcome::Success,
         _ => Outcome::TaskFail,
     };
-    let ended_by = ENDINGS[episode as usize % ENDINGS.len()].value;
+    // The last one is of traces only.
+    let ended_by = ENDINGS[episode as usize % (ENDINGS.len() - 1)].value;
     let (claimed_done, prose_tokens) = (draw.below(3) > 0, 3 + draw.below(30) as u32);
     let model = (cell.agent == 1).then(|| Box::new(model_usage(cell.condition, &mut draw)));
     let turns = model.as_ref().map_or(calls.len() as u64 + 1, |model| model.turns.map_or(0, u64::from));
