@@ -80,6 +80,7 @@ fn the_text_of_a_python_result_is_decoded() {
 fn texts_that_only_speak_of_errors_are_none() {
     for text in [
         "Errors were found in 0 files",
+        "ERROR: 3\nINFO: 5",
         "# Error handling\n\nUse `Result`.",
         "error_log.txt\nmain.rs",
         "The file was not found in the cache, and was downloaded",

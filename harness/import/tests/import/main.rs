@@ -1,5 +1,7 @@
 //! Imports of small logs in the form of each source, and of broken ones.
 
+#![allow(clippy::unwrap_used)]
+
 mod damage;
 mod errors;
 mod files;

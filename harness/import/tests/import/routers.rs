@@ -37,10 +37,10 @@ fn a_router_is_unwrapped() {
 
 #[test]
 fn a_router_is_suggested() {
-    let call = |n: usize| {
+    let call = |n: u64| {
         (
             "run",
-            json!({"server": if n % 2 == 0 { "mail" } else { "web" }, "tool": "send", "text": format!("a text {n}"), "params": {"n": n}}),
+            json!({"server": if n.is_multiple_of(2) { "mail" } else { "web" }, "tool": "send", "text": format!("a text {n}"), "params": {"n": n}}),
         )
     };
     let calls: Vec<_> = (0..30).map(call).collect();
