@@ -6,7 +6,7 @@
 
 mod tree;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -24,6 +24,8 @@ use crate::sink::Sink;
 const ADDED_TEXTS: [&str; 3] = ["<system-reminder>", "<local-command-", "<bash-std"];
 /// The name of the model of messages that the program wrote itself.
 const NO_MODEL: &str = "<synthetic>";
+/// The number of lines whose session is known, for the lines that follow them.
+const MAX_KNOWN_LINES: usize = 50_000;
 
 /// A line of a session.
 #[derive(Debug, Default, Deserialize)]
@@ -57,7 +59,21 @@ impl Line {
 }
 
 pub(super) fn read(log: LogText<'_>, sink: &mut Sink<'_>) -> Result<(), Stop> {
-    sessions::read(log, |line: &Line| line.session_id.as_deref(), add, sink)
+    let mut known: HashMap<String, String> = HashMap::new();
+    // A session that goes on with another one, in the same file and with a new id, is a part of it.
+    let id_of = |line: &Line| {
+        let own = line.session_id.as_ref()?;
+        let before = line.parent_uuid.as_ref().and_then(|parent| known.get(parent));
+        let id = before.unwrap_or(own).clone();
+        if known.len() >= MAX_KNOWN_LINES {
+            known.clear();
+        }
+        if let Some(uuid) = &line.uuid {
+            known.insert(uuid.clone(), id.clone());
+        }
+        Some(id)
+    };
+    sessions::read(log, id_of, add, sink)
 }
 
 /// Adds the conversation of a session, and those of its side chains.

@@ -176,6 +176,25 @@ fn claude_code_side_chains_are_conversations() {
 }
 
 #[test]
+fn claude_code_sessions_with_different_ids_are_one_if_they_are_linked() {
+    let of = |session: &str, mut line: Value| {
+        line["sessionId"] = session.into();
+        line
+    };
+    let answer = |uuid: &str, parent: &str| claude_part(uuid, parent, uuid, &json!({"type": "text", "text": uuid}));
+    let log = lines(&[
+        of("s1", claude_user("u1", "", "first")),
+        of("s2", claude_user("w1", "", "other")),
+        of("s1", answer("u2", "u1")),
+        of("s3", claude_user("u3", "u2", "resumed")),
+        of("s2", answer("w2", "w1")),
+        of("s3", answer("u4", "u3")),
+    ]);
+    let outlines: Vec<String> = read("s.jsonl", &log, &[]).iter().map(outline).collect();
+    assert_eq!(outlines, ["user first\nturn 10/5 u2\nuser resumed\nturn 10/5 u4\n", "user other\nturn 10/5 w2\n"]);
+}
+
+#[test]
 fn codex() {
     let line =
         |kind: &str, payload: Value| json!({"timestamp": "2026-01-01T00:00:00Z", "type": kind, "payload": payload});
