@@ -9,7 +9,7 @@ const MAX_VALUE_BYTES: usize = 40;
 /// The fields whose values are part of an outline.
 const VALUE_FIELDS: [&str; 2] = ["role", "type"];
 /// Fields that hold conversations, which are not part of a path.
-const CONTAINERS: [&str; 5] = ["conversations[]", "data[]", "results[]", "trace", "trajectory"];
+const CONTAINERS: [&str; 6] = ["conversations[]", "data[]", "results[]", "trace", "traj", "trajectory"];
 
 /// The paths of a text's fields, such as `messages[].role`, and with some of them their values: `messages[].role=tool`. A text may be
 /// cut, and may have several values.

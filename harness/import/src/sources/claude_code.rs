@@ -1,4 +1,4 @@
-//! Sessions of Claude Code.
+//! Sessions of Claude Code: its session files, and what it prints with `--output-format stream-json`.
 //!
 //! A line is a part of a message, with the line before it as its parent. So the lines of a session are a tree: calls that ran at the same
 //! time have their results on branches of their own, and a prompt that was edited stands beside its new version. Only the latter is an
@@ -34,13 +34,18 @@ struct Line {
     r#type: Option<String>,
     uuid: Option<String>,
     parent_uuid: Option<String>,
+    #[serde(alias = "session_id")]
     session_id: Option<String>,
+    /// The call that started the agent of a side chain, in what the program prints.
+    #[serde(rename = "parent_tool_use_id")]
+    parent_tool_use_id: Option<String>,
     agent_id: Option<String>,
     is_sidechain: Option<bool>,
     is_meta: Option<bool>,
     is_compact_summary: Option<bool>,
     is_api_error_message: Option<bool>,
     timestamp: Option<String>,
+    #[serde(alias = "claude_code_version")]
     version: Option<String>,
     message: Value,
 }

@@ -195,6 +195,25 @@ fn claude_code_sessions_with_different_ids_are_one_if_they_are_linked() {
 }
 
 #[test]
+fn claude_code_as_it_is_printed() {
+    let line = |kind: &str, parent: Option<&str>, content: Value| {
+        let message = json!({"id": "m1", "role": kind, "model": "m-4", "content": [content]});
+        json!({"type": kind, "session_id": "s", "parent_tool_use_id": parent, "message": message})
+    };
+    let log = lines(&[
+        json!({"type": "system", "subtype": "init", "session_id": "s", "claude_code_version": "2.1.19"}),
+        line("assistant", None, json!({"type": "tool_use", "id": "a", "name": "Task", "input": {}})),
+        line("user", Some("a"), json!({"type": "text", "text": "look"})),
+        line("assistant", Some("a"), json!({"type": "text", "text": "seen"})),
+        line("user", None, json!({"type": "tool_result", "tool_use_id": "a", "content": "seen"})),
+    ]);
+    let all = read("s.jsonl", &log, &[ProblemKind::EndsWithCalls]);
+    let outlines: Vec<String> = all.iter().map(outline).collect();
+    assert_eq!(outlines, ["turn \ncall Task{} -> seen\n", "user look\nturn seen\n"]);
+    assert_eq!((all[0].tags["version"].as_str(), all[1].tags["side_chain"].as_str()), ("2.1.19", "a"));
+}
+
+#[test]
 fn codex() {
     let line =
         |kind: &str, payload: Value| json!({"timestamp": "2026-01-01T00:00:00Z", "type": kind, "payload": payload});
