@@ -86,6 +86,10 @@ fn errors_name_the_file_and_a_way_out() {
     assert!(missing.to_string().starts_with("cannot read /nowhere/a.json: "), "{missing}");
     let empty = import_files(&[("notes.md", b"x")], &Options::default()).unwrap_err();
     assert!(matches!(empty, ImportError::NoLog { .. }), "{empty}");
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("e.json"), "\n").unwrap();
+    let blank = import_paths(&[folder.path().join("e.json")], &Options::default()).unwrap_err();
+    assert_eq!(blank.to_string(), "e.json is empty: leave it out");
     let options = Options { source: Some("claude".to_owned()), ..Options::default() };
     let unknown = import_files(&[("a.json", b"{}")], &options).unwrap_err().to_string();
     assert!(unknown.starts_with("there is no source `claude`: the sources are agentdojo, "), "{unknown}");
