@@ -23,6 +23,9 @@ pub enum ImportError {
         /// The names of the sources.
         known: String,
     },
+    /// A file has no text.
+    #[error("{file} is empty: leave it out")]
+    Empty { file: String },
     /// There is nothing to read.
     #[error(
         "{path} has no log: files end in .json, .jsonl, .ndjson or .eval, may be compressed (.gz, .zst), and packed (.tar)"

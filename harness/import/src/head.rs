@@ -9,7 +9,7 @@ const MAX_VALUE_BYTES: usize = 40;
 /// The fields whose values are part of an outline.
 const VALUE_FIELDS: [&str; 2] = ["role", "type"];
 /// Fields that hold conversations, which are not part of a path.
-const CONTAINERS: [&str; 5] = ["conversations[]", "data[]", "results[]", "trace", "trajectory"];
+const CONTAINERS: [&str; 6] = ["conversations[]", "data[]", "results[]", "trace", "traj", "trajectory"];
 
 /// The paths of a text's fields, such as `messages[].role`, and with some of them their values: `messages[].role=tool`. A text may be
 /// cut, and may have several values.
@@ -27,7 +27,7 @@ impl Outline {
         while let Some(byte) = cursor.peek() {
             outline.values += usize::from(matches!(byte, b'{' | b'['));
             if outline.value(&mut cursor, "", 0).is_none() {
-                break;
+                cursor.skip_line();
             }
         }
         outline
@@ -143,9 +143,17 @@ impl<'a> Cursor<'a> {
         Some(std::str::from_utf8(&self.text[start..at]).unwrap_or(""))
     }
 
-    /// Skips a number or a name, or a value that is too deep.
+    /// Goes on after the end of the line, since what is broken in one line says nothing about the next.
+    fn skip_line(&mut self) {
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let length = rest.iter().position(|byte| *byte == b'\n').map_or(rest.len(), |at| at + 1);
+        self.at += length;
+    }
+
+    /// Skips a number or a name, or a value that is too deep. Returns `None` if there is none.
     fn skip(&mut self) -> Option<()> {
         let mut depth = 0_usize;
+        let start = self.at;
         loop {
             match self.text.get(self.at)? {
                 b'"' => {
@@ -153,9 +161,8 @@ impl<'a> Cursor<'a> {
                     continue;
                 }
                 b'{' | b'[' => depth += 1,
-                b'}' | b']' if depth == 0 => return Some(()),
+                b'}' | b']' | b',' if depth == 0 => return (self.at > start).then_some(()),
                 b'}' | b']' => depth -= 1,
-                b',' if depth == 0 => return Some(()),
                 byte if depth == 0 && byte.is_ascii_whitespace() => return Some(()),
                 _ => {}
             }

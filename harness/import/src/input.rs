@@ -181,6 +181,13 @@ fn read_log(mut bytes: Bytes<'_>, place: Place<'_>, sink: &mut Sink<'_>) -> Resu
         head.drain(..BYTE_ORDER_MARK.len());
     }
     let outline = Outline::of(&head);
+    if head.trim_ascii().is_empty() {
+        return if place.is_named {
+            Err(ImportError::Empty { file: place.name.to_owned() }.into())
+        } else {
+            sink.problem_of(place.name, ProblemKind::UnknownFile, "it is empty")
+        };
+    }
     let source = match chosen_source(&outline, place, sink)? {
         Some(source) => source,
         None => return Ok(()),

@@ -219,3 +219,19 @@ fn is_error_wording(text: &str) -> bool {
     let beginning = &text[..text.floor_char_boundary(JUDGED_BYTES)];
     PATTERNS.is_match(beginning)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_wording_has_an_example_of_its_own() {
+        for (n, line) in WORDINGS.lines().enumerate() {
+            let fields: Vec<&str> = line.split('\t').collect();
+            let [name, _, example] = fields[..] else { panic!("{line}") };
+            assert!(PATTERNS.matches(example).matched(n), "{name}");
+            assert!(unwrap(&format!("\n{example}, and more")).is_error_text, "{name}");
+        }
+        assert_eq!(PATTERNS.len(), WORDINGS.lines().count());
+    }
+}

@@ -10,6 +10,8 @@ use crate::conversation::{Conversation, Event};
 
 /// Shorter values are masked only where they stand under the name of a secret.
 const MIN_SECRET_BYTES: usize = 8;
+/// Longer values are masked only as a whole argument. No key is as long.
+const MAX_SECRET_BYTES: usize = 16 * 1024;
 /// Shorter words are not recognized by their beginning.
 const MIN_PREFIXED_BYTES: usize = 20;
 /// The words in names of values that are secrets, whatever they look like.
@@ -67,7 +69,7 @@ impl Found {
             return;
         }
         self.numbers.insert(secret.to_owned(), self.numbers.len() + 1);
-        if is_everywhere && secret.len() >= MIN_SECRET_BYTES {
+        if is_everywhere && (MIN_SECRET_BYTES..=MAX_SECRET_BYTES).contains(&secret.len()) {
             self.everywhere.push(secret.to_owned());
         }
     }
@@ -77,9 +79,7 @@ impl Found {
         if text.contains("PRIVATE KEY-----") {
             self.private_keys(text);
         }
-        for word in text.match_indices("://").filter_map(|(at, _)| url_around(text, at)) {
-            secrets_in_url(word).into_iter().for_each(|secret| self.add(secret, true));
-        }
+        self.in_urls(text);
         for (_, after) in text.match_indices("Bearer ").map(|(at, found)| text.split_at(at + found.len())) {
             let end = after.find(|c: char| !is_token(c)).unwrap_or(after.len());
             if end >= MIN_PREFIXED_BYTES {
@@ -98,14 +98,27 @@ impl Found {
         }
     }
 
+    fn in_urls(&mut self, text: &str) {
+        let is_end = |c: char| c.is_whitespace() || "\"'<>()[]{}`\\|".contains(c);
+        let mut rest = text;
+        while let Some(at) = rest.find("://") {
+            let end = rest[at..].find(is_end).map_or(rest.len(), |length| at + length);
+            let scheme = rest[..at].trim_end_matches(|c: char| c.is_ascii_alphanumeric()).len();
+            secrets_in_url(&rest[scheme..end]).into_iter().for_each(|secret| self.add(secret, true));
+            rest = &rest[end..];
+        }
+    }
+
     fn private_keys(&mut self, text: &str) {
-        for (at, _) in text.match_indices("-----BEGIN ") {
-            let block = &text[at..];
-            let is_private = block.lines().next().is_some_and(|line| line.contains("PRIVATE KEY"));
+        let mut rest = text;
+        while let Some(at) = rest.find("-----BEGIN ") {
+            let block = &rest[at..];
             let end = block.find("-----END ").unwrap_or(block.len());
+            let is_private = block.lines().next().is_some_and(|line| line.contains("PRIVATE KEY"));
             if is_private {
-                self.add(&block[..end], true);
+                self.add(&block[..block.floor_char_boundary(end.min(MAX_SECRET_BYTES))], true);
             }
+            rest = &block[end..];
         }
     }
 
@@ -201,14 +214,4 @@ fn is_random(value: &str) -> bool {
         && !value.contains(char::is_whitespace)
         && value.bytes().any(|byte| byte.is_ascii_digit())
         && value.bytes().any(|byte| byte.is_ascii_alphabetic())
-}
-
-/// Returns the URL with `://` at an offset.
-fn url_around(text: &str, at: usize) -> Option<&str> {
-    let is_end = |c: char| c.is_whitespace() || "\"'<>()[]{}`\\|".contains(c);
-    let end = text[at..].find(is_end).map_or(text.len(), |length| at + length);
-    let start = text[..at]
-        .rfind(|c: char| !c.is_ascii_alphanumeric())
-        .map_or(0, |before| before + text[before..].chars().next().map_or(0, char::len_utf8));
-    text.get(start..end)
 }

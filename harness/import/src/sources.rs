@@ -73,10 +73,10 @@ pub const SOURCES: [Source; 9] = [
     Source {
         name: "claude-code",
         conversation: "a session file; each side chain is one of its own",
-        fields: "type, uuid, parentUuid, sessionId, agentId, isSidechain, isMeta, isCompactSummary, isApiErrorMessage, timestamp, \
+        fields: "type, uuid, parentUuid, sessionId (session_id), agentId (parent_tool_use_id), isSidechain, isMeta, isCompactSummary, isApiErrorMessage, timestamp, \
                  message {id, role, model, content, usage}",
-        seen: "none; written from its form in 2.0",
-        needs: &[&["sessionId"], &["type=user", "type=assistant"], &["message.role", "message.content"]],
+        seen: "none; written from its form in 2.0 and 2.1",
+        needs: &[&["sessionId", "session_id"], &["type=user", "type=assistant"], &["message.role", "message.content"]],
         read: claude_code::read,
     },
     Source {

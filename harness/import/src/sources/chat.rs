@@ -10,8 +10,11 @@ use crate::input::LogText;
 use crate::problem::ProblemKind;
 use crate::sink::Sink;
 
-const FORM: documents::Form =
-    documents::Form { lists: &["results", "conversations", "data"], marks: &["messages", "trace", "trajectory"], add };
+const FORM: documents::Form = documents::Form {
+    lists: &["results", "conversations", "data"],
+    marks: &["messages", "trace", "trajectory", "traj"],
+    add,
+};
 
 pub(super) fn read(log: LogText<'_>, sink: &mut Sink<'_>) -> Result<(), Stop> {
     documents::read(log, &FORM, sink)
@@ -43,7 +46,7 @@ fn take_messages(value: &mut Value) -> Option<Vec<Value>> {
     if let Value::Array(messages) = value {
         return Some(std::mem::take(messages));
     }
-    for path in ["/messages", "/trace/messages", "/trajectory/messages", "/trajectory", "/trace"] {
+    for path in ["/messages", "/trace/messages", "/trajectory/messages", "/trajectory", "/trace", "/traj"] {
         if let Some(Value::Array(messages)) = value.pointer_mut(path) {
             return Some(std::mem::take(messages));
         }

@@ -1,4 +1,4 @@
-//! Sessions of Claude Code.
+//! Sessions of Claude Code: its session files, and what it prints with `--output-format stream-json`.
 //!
 //! A line is a part of a message, with the line before it as its parent. So the lines of a session are a tree: calls that ran at the same
 //! time have their results on branches of their own, and a prompt that was edited stands beside its new version. Only the latter is an
@@ -6,7 +6,7 @@
 
 mod tree;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -24,6 +24,8 @@ use crate::sink::Sink;
 const ADDED_TEXTS: [&str; 3] = ["<system-reminder>", "<local-command-", "<bash-std"];
 /// The name of the model of messages that the program wrote itself.
 const NO_MODEL: &str = "<synthetic>";
+/// The number of lines whose session is known, for the lines that follow them.
+const MAX_KNOWN_LINES: usize = 50_000;
 
 /// A line of a session.
 #[derive(Debug, Default, Deserialize)]
@@ -32,13 +34,18 @@ struct Line {
     r#type: Option<String>,
     uuid: Option<String>,
     parent_uuid: Option<String>,
+    #[serde(alias = "session_id")]
     session_id: Option<String>,
+    /// The call that started the agent of a side chain, in what the program prints.
+    #[serde(rename = "parent_tool_use_id")]
+    parent_tool_use_id: Option<String>,
     agent_id: Option<String>,
     is_sidechain: Option<bool>,
     is_meta: Option<bool>,
     is_compact_summary: Option<bool>,
     is_api_error_message: Option<bool>,
     timestamp: Option<String>,
+    #[serde(alias = "claude_code_version")]
     version: Option<String>,
     message: Value,
 }
@@ -57,7 +64,21 @@ impl Line {
 }
 
 pub(super) fn read(log: LogText<'_>, sink: &mut Sink<'_>) -> Result<(), Stop> {
-    sessions::read(log, |line: &Line| line.session_id.as_deref(), add, sink)
+    let mut known: HashMap<String, String> = HashMap::new();
+    // A session that goes on with another one, in the same file and with a new id, is a part of it.
+    let id_of = |line: &Line| {
+        let own = line.session_id.as_ref()?;
+        let before = line.parent_uuid.as_ref().and_then(|parent| known.get(parent));
+        let id = before.unwrap_or(own).clone();
+        if known.len() >= MAX_KNOWN_LINES {
+            known.clear();
+        }
+        if let Some(uuid) = &line.uuid {
+            known.insert(uuid.clone(), id.clone());
+        }
+        Some(id)
+    };
+    sessions::read(log, id_of, add, sink)
 }
 
 /// Adds the conversation of a session, and those of its side chains.

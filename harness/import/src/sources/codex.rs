@@ -27,7 +27,7 @@ struct Line {
 
 pub(super) fn read(log: LogText<'_>, sink: &mut Sink<'_>) -> Result<(), Stop> {
     // A rollout file is one conversation. It may repeat the first line of the one that it continues.
-    sessions::read(log, |_: &Line| Some(""), add, sink)
+    sessions::read(log, |_: &Line| Some(String::new()), add, sink)
 }
 
 fn add(session: Session<Line>, sink: &mut Sink<'_>) -> Result<(), Stop> {

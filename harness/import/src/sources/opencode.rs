@@ -23,7 +23,7 @@ struct Line {
 }
 
 pub(super) fn read(log: LogText<'_>, sink: &mut Sink<'_>) -> Result<(), Stop> {
-    sessions::read(log, |line: &Line| line.session_id.as_deref(), add, sink)
+    sessions::read(log, |line: &Line| line.session_id.clone(), add, sink)
 }
 
 fn add(session: Session<Line>, sink: &mut Sink<'_>) -> Result<(), Stop> {

@@ -31,7 +31,7 @@ pub(crate) struct Session<L> {
 /// passed on at once.
 pub(crate) fn read<L: for<'a> Deserialize<'a>>(
     mut log: LogText<'_>,
-    id_of: fn(&L) -> Option<&str>,
+    mut id_of: impl FnMut(&L) -> Option<String>,
     add: fn(Session<L>, &mut Sink<'_>) -> Result<(), Stop>,
     sink: &mut Sink<'_>,
 ) -> Result<(), Stop> {
@@ -63,10 +63,8 @@ pub(crate) fn read<L: for<'a> Deserialize<'a>>(
                 continue;
             }
         };
-        let Some(id) = id_of(&line).filter(|id| !too_long.contains(*id)) else { continue };
-        if last_id != id {
-            id.clone_into(&mut last_id);
-        }
+        let Some(id) = id_of(&line).filter(|id| !too_long.contains(id)) else { continue };
+        last_id = id;
         let new = || Session { lines: Vec::new(), is_cut_off: false, bytes: 0 };
         let session = open.entry(last_id.clone()).or_insert_with(new);
         session.lines.push(Numbered { number, line });

@@ -19,13 +19,14 @@ pub(super) fn side_chains(lines: Vec<Numbered<Line>>) -> Vec<Chain> {
     let mut side: BTreeMap<u64, Chain> = BTreeMap::new();
     let mut first_lines: HashMap<String, u64> = HashMap::new();
     for line in lines {
-        if line.line.is_sidechain != Some(true) {
+        if line.line.is_sidechain != Some(true) && line.line.parent_tool_use_id.is_none() {
             main.push(line);
             continue;
         }
         let uuid = line.line.uuid.clone().unwrap_or_default();
         let parent = line.line.parent_uuid.as_ref().and_then(|parent| names.get(parent)).cloned();
-        let name = line.line.agent_id.clone().or(parent).unwrap_or_else(|| uuid.clone());
+        let agent = line.line.agent_id.as_ref().or(line.line.parent_tool_use_id.as_ref());
+        let name = agent.cloned().or(parent).unwrap_or_else(|| uuid.clone());
         names.insert(uuid, name.clone());
         let first = *first_lines.entry(name.clone()).or_insert(line.number);
         side.entry(first).or_insert_with(|| Chain { name: Some(name), lines: Vec::new() }).lines.push(line);

@@ -1,0 +1,95 @@
+//! What an error is.
+
+use serde_json::{Value, json};
+
+use super::{outline, read};
+
+/// Returns what a result becomes: `flag`, `text` or nothing, and its text.
+fn judged(content: &Value) -> String {
+    let log = json!({"messages": [
+        {"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "a", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "1", "content": content},
+        {"role": "assistant", "content": "end"}]});
+    let outline = outline(&read("a.json", &log.to_string(), &[])[0]);
+    outline.trim_start_matches("turn \ncall a{} -> ").trim_end_matches("\nturn end\n").to_owned()
+}
+
+#[test]
+fn json_that_says_so_is_an_error() {
+    for value in [
+        json!({"error": "no"}),
+        json!({"error": {"code": 1}}),
+        json!({"error": true}),
+        json!({"isError": false, "success": false}),
+        json!({"ok": false}),
+        json!({"object": "error", "status": 404}),
+        json!({"status": "error"}),
+        json!({"status": 503, "title": "later"}),
+    ] {
+        assert_eq!(judged(&value.to_string().into()), format!("text {value}"));
+    }
+    for value in [
+        json!({"error": null}),
+        json!({"error": false}),
+        json!({"error": ""}),
+        json!({"error": 0}),
+        json!({"error": []}),
+        json!({"status": 200}),
+        json!({"status": "open"}),
+        json!({"items": [{"error": "one of many"}]}),
+        json!([{"error": "an entry"}]),
+    ] {
+        assert_eq!(judged(&value.to_string().into()), value.to_string());
+    }
+    assert_eq!(judged(&json!({"isError": true}).to_string().into()), "flag {\"isError\":true}");
+}
+
+#[test]
+fn wrappings_are_taken_off() {
+    let block = |text: &str| json!({"type": "text", "text": text}).to_string();
+    assert_eq!(judged(&block("plain").into()), "plain");
+    assert_eq!(judged(&json!([{"type": "text", "text": "one"}, {"type": "text", "text": "two"}])), "one\ntwo");
+    let nested =
+        json!({"content": [{"type": "text", "text": block("{\"error\":\"deep\"}")}], "isError": false}).to_string();
+    assert_eq!(judged(&nested.into()), "text {\"error\":\"deep\"}");
+    let flagged = json!({"content": [{"type": "text", "text": "it is gone"}], "isError": true}).to_string();
+    assert_eq!(judged(&block(&flagged).into()), "flag it is gone");
+    // After four levels the text stays as it is.
+    let five = (0..5).fold("inside".to_owned(), |text, _| block(&text));
+    assert_eq!(judged(&five.into()), block("inside"));
+}
+
+#[test]
+fn the_text_of_a_python_result_is_decoded() {
+    let result = |text: &str, is_error: &str| {
+        format!("meta=None content=[TextContent(type='text', text={text}, annotations=None)] isError={is_error}")
+    };
+    assert_eq!(judged(&result("'it\\'s \\u00e9\\n\"x\"'", "False").into()), "it's é\n\"x\"");
+    assert_eq!(judged(&result("\"it's\"", "True").into()), "flag it's");
+    assert_eq!(
+        judged(&result("'{\"isError\": true, \"content\": [{\"type\": \"text\", \"text\": \"in\"}]}'", "False").into()),
+        "flag in"
+    );
+    let two = "CallToolResult(meta=None, content=[TextContent(type='text', text='a'), TextContent(type='text', text='isError=True')], isError=False)";
+    assert_eq!(judged(&two.into()), "a\nisError=True");
+    assert_eq!(judged(&"meta=None content=[TextContent(type='text', text='cut o".into()), "cut o");
+    assert_eq!(judged(&"meta=analysis of content".into()), "meta=analysis of content");
+}
+
+#[test]
+fn texts_that_only_speak_of_errors_are_none() {
+    for text in [
+        "Errors were found in 0 files",
+        "ERROR: 3\nINFO: 5",
+        "# Error handling\n\nUse `Result`.",
+        "error_log.txt\nmain.rs",
+        "The file was not found in the cache, and was downloaded",
+        "Failedness is no word",
+        "invalidate(cache)",
+        "0 validation problems",
+        "Exceptional results",
+        "",
+    ] {
+        assert_eq!(judged(&text.into()), text);
+    }
+}

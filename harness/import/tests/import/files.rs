@@ -1,0 +1,114 @@
+//! Files, folders, archives, and logs of no source.
+
+use std::io::Write as _;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use healbench_import::{ImportError, Options, ProblemKind, import};
+use serde_json::json;
+
+use super::{import_files, import_paths, outline};
+
+fn log(text: &str) -> Vec<u8> {
+    json!({"messages": [{"role": "user", "content": text}, {"role": "assistant", "content": "end"}]})
+        .to_string()
+        .into_bytes()
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    out.write_all(bytes).unwrap();
+    out.finish().unwrap()
+}
+
+fn tar(files: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let mut out = tar::Builder::new(Vec::new());
+    for (name, bytes) in files {
+        let mut header = tar::Header::new_ustar();
+        header.set_size(u64::try_from(bytes.len()).unwrap());
+        header.set_mode(0o644);
+        out.append_data(&mut header, name, &bytes[..]).unwrap();
+    }
+    out.into_inner().unwrap()
+}
+
+#[test]
+fn compressed_files_and_archives_are_read_in_order() {
+    let packed = tar(&[("d/y.json", log("y")), ("d/readme.txt", b"hello".to_vec()), ("d/x.json.gz", gzip(&log("x")))]);
+    let zstd = zstd::encode_all(&packed[..], 1).unwrap();
+    let files: [(&str, &[u8]); 5] = [
+        ("b.json", &log("b")),
+        ("a/c.json.gz", &gzip(&log("c"))),
+        ("p.tar", &packed),
+        ("q.tar.zst", &zstd),
+        ("notes.md", b"no log"),
+    ];
+    let (all, summary) = import_files(&files, &Options::default()).unwrap();
+    let texts: Vec<String> = all.iter().map(|one| outline(one).lines().next().unwrap().to_owned()).collect();
+    assert_eq!(texts, ["user c", "user b", "user y", "user x", "user y", "user x"]);
+    let tasks: Vec<&str> = all.iter().map(|one| one.task.as_str()).collect();
+    assert_eq!(tasks, ["a/c", "b", "d/y", "d/x", "d/y", "d/x"]);
+    assert_eq!(all.iter().map(|one| one.origin).collect::<Vec<_>>(), [(0, 0), (1, 0), (2, 0), (2, 1), (3, 0), (3, 1)]);
+    let names: Vec<&str> = summary.files.iter().map(|file| file.name.as_str()).collect();
+    assert_eq!(names, ["a/c.json.gz", "b.json", "p.tar", "q.tar.zst"]);
+    assert_eq!(summary.files[2].bytes, u64::try_from(packed.len()).unwrap());
+}
+
+#[test]
+fn a_file_has_the_hash_of_its_bytes() {
+    let bytes = b"[]\n";
+    let files: [(&str, &[u8]); 2] = [("a.json", bytes), ("b.json", &log("b"))];
+    let (_, summary) = import_files(&files, &Options::default()).unwrap();
+    // printf '[]\n' | sha256sum
+    assert_eq!(summary.files[0].sha256, "37517e5f3dc66819f61f5a7bb8ace1921282415f10551d2defa5c3eb0985b570");
+}
+
+#[test]
+fn a_log_of_no_source_names_what_is_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.json");
+    std::fs::write(&path, json!({"suite_name": "s", "user_task_id": "u"}).to_string()).unwrap();
+    let error = import_paths(std::slice::from_ref(&path), &Options::default()).unwrap_err().to_string();
+    assert!(
+        error.starts_with("x.json is a log of no known source: a log of agentdojo has `messages`; a log of "),
+        "{error}"
+    );
+    assert!(error.contains("--source (agentdojo, tau2, inspect"), "{error}");
+    // In a folder it is one of many files.
+    let files: [(&str, &[u8]); 2] = [("x.json", b"{\"a\": 1}"), ("y.json", &log("y"))];
+    let (all, summary) = import_files(&files, &Options::default()).unwrap();
+    assert_eq!((all.len(), summary.problems.counts[&ProblemKind::UnknownFile]), (1, 1));
+}
+
+#[test]
+fn errors_name_the_file_and_a_way_out() {
+    let missing = import_paths(&[PathBuf::from("/nowhere/a.json")], &Options::default()).unwrap_err();
+    assert!(missing.to_string().starts_with("cannot read /nowhere/a.json: "), "{missing}");
+    let empty = import_files(&[("notes.md", b"x")], &Options::default()).unwrap_err();
+    assert!(matches!(empty, ImportError::NoLog { .. }), "{empty}");
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("e.json"), "\n").unwrap();
+    let blank = import_paths(&[folder.path().join("e.json")], &Options::default()).unwrap_err();
+    assert_eq!(blank.to_string(), "e.json is empty: leave it out");
+    let options = Options { source: Some("claude".to_owned()), ..Options::default() };
+    let unknown = import_files(&[("a.json", b"{}")], &options).unwrap_err().to_string();
+    assert!(unknown.starts_with("there is no source `claude`: the sources are agentdojo, "), "{unknown}");
+}
+
+#[test]
+fn a_receiver_may_have_enough() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a.json", "b.json"] {
+        std::fs::write(folder.path().join(name), log(name)).unwrap();
+    }
+    let (mut received, mut told) = (0, (0, None));
+    let mut receive = |_| {
+        received += 1;
+        ControlFlow::Break(())
+    };
+    let paths = [folder.path().to_owned()];
+    let summary = import(&paths, &Options::default(), &mut receive, &mut |read, total| told = (read, total)).unwrap();
+    assert_eq!((received, summary.is_stopped), (1, true));
+    let size = u64::try_from(log("a.json").len()).unwrap();
+    assert_eq!(told, (size, Some(2 * size)));
+}
