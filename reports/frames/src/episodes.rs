@@ -145,14 +145,16 @@ impl AxisNames {
         };
         let (rows, names) = columns().map_err(FrameError::Column)?;
         let mut cells = Vec::with_capacity(frame.height());
+        // The conditions of a trace have no values.
+        let has_values = !plan.is_trace();
         for ((episode, trial), (((scenario, agent), (guardrails, format)), condition)) in rows.zip(names) {
             let episode = episode.unwrap_or(u64::MAX);
             let same = |cell: &CellRef| {
                 trial == Some(cell.trial)
                     && scenario == Some(plan.scenarios[cell.scenario].id.as_str())
                     && agent == Some(self.agents[cell.agent].as_str())
-                    && guardrails == Some(self.guardrails[cell.condition].as_str())
-                    && format == Some(self.formats[cell.condition].as_str())
+                    && guardrails == has_values.then_some(self.guardrails[cell.condition].as_str())
+                    && format == has_values.then_some(self.formats[cell.condition].as_str())
                     && condition == Some(self.conditions[cell.condition].as_str())
             };
             let cell = plan.cell(episode).filter(|_| episode >= *next).filter(same);
