@@ -17,8 +17,8 @@ pub enum ProblemKind {
     TooLong,
     /// The log ends in the middle of a line, an entry or a compressed file.
     EndsInTheMiddle,
-    /// A conversation ends with calls: nothing tells what the agent did next.
-    EndsWithCalls,
+    /// A conversation ends with calls, a limit or an error of its program: nothing tells what the agent would have done next.
+    CutOff,
     /// A file of a folder or an archive is a log of no source.
     UnknownFile,
     /// A call has no result.
@@ -41,7 +41,7 @@ impl ProblemKind {
             ProblemKind::BrokenUtf8 => "bytes that are no UTF-8 were replaced",
             ProblemKind::TooLong => "a conversation of more than 64 MiB was left out",
             ProblemKind::EndsInTheMiddle => "the log ends in the middle",
-            ProblemKind::EndsWithCalls => "the conversation ends with calls",
+            ProblemKind::CutOff => "the conversation ends with calls, a limit or an error of its program",
             ProblemKind::UnknownFile => "it is a log of no known source and was left out",
             ProblemKind::NoResult => "a call has no result",
             ProblemKind::NoCall => "a result belongs to no call",

@@ -134,7 +134,7 @@ impl<'a> Sink<'a> {
         }
         let mut conversation = draft.conversation;
         if conversation.is_cut_off {
-            self.problem(ProblemKind::EndsWithCalls, position, "")?;
+            self.problem(ProblemKind::CutOff, position, "")?;
         }
         let next = self.positions.entry(self.log.file).or_default();
         conversation.origin = (self.log.file, *next);

@@ -66,7 +66,7 @@ pub const SOURCES: [Source; 9] = [
         conversation: "a sample of a log (.eval or .json)",
         fields: "eval {task, model}, samples[] {id, epoch, messages[] {id, role, content, tool_calls[] {id, function, \
                  arguments}, tool_call_id, error}, scores, events[] {event, tools, output}, attachments}",
-        seen: "log format version 2, written from its documentation",
+        seen: "log format version 2, as Inspect 0.3.285 writes it with mockllm",
         needs: &[&["eval.task"], &["eval.model"], &["samples", "status"]],
         read: inspect::read,
     },

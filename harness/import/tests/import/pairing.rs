@@ -104,6 +104,6 @@ fn arguments_that_are_no_object_are_kept_as_text() {
 
 #[test]
 fn a_conversation_that_ends_with_calls_is_cut_off() {
-    let all = read("a.json", &chat(json!([turn(&[call("1", "a")]), result("1", "A")])), &[ProblemKind::EndsWithCalls]);
+    let all = read("a.json", &chat(json!([turn(&[call("1", "a")]), result("1", "A")])), &[ProblemKind::CutOff]);
     assert!(all[0].is_cut_off);
 }

@@ -75,7 +75,7 @@ fn openai_responses() {
                     turn \ncall get{\"n\":1} -> flag gone\nturn 5/6 bye\n";
     assert_eq!(outline(&conversation), expected);
     let items = log["input"].to_string();
-    assert_eq!(read("r.json", &items, &[ProblemKind::EndsWithCalls])[0].source, "openai-responses");
+    assert_eq!(read("r.json", &items, &[ProblemKind::CutOff])[0].source, "openai-responses");
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn claude_code_as_it_is_printed() {
         line("assistant", Some("a"), json!({"type": "text", "text": "seen"})),
         line("user", None, json!({"type": "tool_result", "tool_use_id": "a", "content": "seen"})),
     ]);
-    let all = read("s.jsonl", &log, &[ProblemKind::EndsWithCalls]);
+    let all = read("s.jsonl", &log, &[ProblemKind::CutOff]);
     let outlines: Vec<String> = all.iter().map(outline).collect();
     assert_eq!(outlines, ["turn \ncall Task{} -> seen\n", "user look\nturn seen\n"]);
     assert_eq!((all[0].tags["version"].as_str(), all[1].tags["side_chain"].as_str()), ("2.1.19", "a"));
