@@ -10,6 +10,7 @@ use crate::judge;
 use crate::mask;
 use crate::options::{Options, Router};
 use crate::problem::{Position, Problem, ProblemKind};
+use crate::sources::RECORDED;
 use crate::suggest::Suggestions;
 use crate::summary::{Counts, Summary};
 
@@ -133,7 +134,7 @@ impl<'a> Sink<'a> {
             self.problem(kind, position, detail)?;
         }
         let mut conversation = draft.conversation;
-        if conversation.is_cut_off {
+        if conversation.is_cut_off && conversation.source != RECORDED {
             self.problem(ProblemKind::CutOff, position, "")?;
         }
         let next = self.positions.entry(self.log.file).or_default();

@@ -5,6 +5,7 @@ mod chat;
 mod claude_code;
 mod codex;
 mod documents;
+mod healbench;
 mod inspect;
 mod message;
 mod opencode;
@@ -41,8 +42,11 @@ impl std::fmt::Debug for Source {
     }
 }
 
+/// The source of the proxy's sessions, which never have the last answer of a model.
+pub(crate) const RECORDED: &str = "healbench";
+
 /// The sources. The first one whose needs are met is recognized.
-pub const SOURCES: [Source; 9] = [
+pub const SOURCES: [Source; 10] = [
     Source {
         name: "agentdojo",
         conversation: "a run file",
@@ -98,6 +102,14 @@ pub const SOURCES: [Source; 9] = [
             &["type=tool_use", "type=text", "type=step_start", "type=error"],
         ],
         read: opencode::read,
+    },
+    Source {
+        name: RECORDED,
+        conversation: "the rows of a session that `proxy --record --record-texts` wrote (calls-*.jsonl)",
+        fields: "episode, call, tool, arguments, is_error, text",
+        seen: "those of this program",
+        needs: &[&["episode"], &["effect"], &["tool"], &["arguments"]],
+        read: healbench::read,
     },
     Source {
         name: "openai-responses",

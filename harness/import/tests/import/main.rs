@@ -7,6 +7,7 @@ mod errors;
 mod files;
 mod pairing;
 mod routers;
+mod rows;
 mod secrets;
 mod sources;
 

@@ -403,3 +403,16 @@ fn the_table_describes_every_source() {
         assert!(!source.conversation.is_empty() && !source.fields.is_empty() && !source.seen.is_empty(), "{source:?}");
     }
 }
+
+#[test]
+fn recorded_sessions_of_the_proxy() {
+    let row = |call: u64, is_error: bool, text: &str| {
+        json!({"episode": "s", "call": call, "tool": "get", "arguments": r#"{"id":"x1"}"#, "effect": "passed",
+               "is_error": is_error, "text": text})
+    };
+    // Rows are in the order of the answers.
+    let conversation = only(read("calls-s.jsonl", &lines(&[row(2, false, "fine"), row(1, true, "no x1")]), &[]));
+    assert_eq!((conversation.source, conversation.is_cut_off), ("healbench", true));
+    let expected = "turn \ncall get{\"id\":\"x1\"} -> flag no x1\nturn \ncall get{\"id\":\"x1\"} -> fine\n";
+    assert_eq!(outline(&conversation), expected);
+}
