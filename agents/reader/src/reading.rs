@@ -272,7 +272,10 @@ pub fn read(text: &str, vocabulary: &Vocabulary<'_>, sent: &Value, is_error: Opt
         .unzip();
     let (statements, words) = without_met_types(statements, words, sent);
     let facts = Facts::of(&statements);
-    let kind = is_error.then(|| error_kind::kind_of(&statements, &faults));
+    let kind = is_error.then(|| match error_kind::kind_of(&statements, &faults) {
+        ErrorKind::Unclear => error_kind::kind_by_words(text).unwrap_or(ErrorKind::Unclear),
+        kind => kind,
+    });
     Reading { statements, words, kind, facts }
 }
 

@@ -29,6 +29,13 @@ pub(super) static COMPLAINTS: Words = LazyLock::new(|| list("complaints"));
 /// Verbs that begin an order.
 pub(super) static ORDERS: Words = LazyLock::new(|| list("orders"));
 
+/// Words of errors that may go away, of those that a rule or a state causes, of things that are not there, and of faults of a server, in
+/// lower case. They decide where a text says nothing about the call.
+pub(super) static TEMPORARY: Words = LazyLock::new(|| list("temporary"));
+pub(super) static PREVENTED: Words = LazyLock::new(|| list("prevented"));
+pub(super) static GONE: Words = LazyLock::new(|| list("gone"));
+pub(super) static INTERNAL: Words = LazyLock::new(|| list("internal"));
+
 /// A list, read when it is used for the first time.
 pub(super) type Words = LazyLock<WordList>;
 

@@ -1,6 +1,7 @@
 //! Sentences as people write them. Each says one thing, which the reader has to find.
 
-use healbench_reader::reading::predict;
+use healbench_core::ErrorKind;
+use healbench_reader::reading::{Vocabulary, predict, read};
 use serde_json::{Value, json};
 
 /// The meaning of a sentence, and the sentence. `fault FIELD` is a field that is named as being at fault, whatever else is said.
@@ -257,5 +258,22 @@ fn forbidden_and_sent_things_are_no_remedies() {
         record["is_error"] = json!(true);
         let prediction = predict(&record).unwrap();
         assert_eq!((&prediction["remedies"], &prediction["tools"]), (&json!([]), &json!([])), "{text}");
+    }
+}
+
+#[test]
+fn a_text_without_a_statement_may_have_a_kind() {
+    let cases = [
+        ("Failed to fetch https://example.com/a - status code 403", "state"),
+        ("Failed to fetch https://example.com/a: HTTP error: 404", "reference"),
+        ("Error executing tool run: INTERNAL_ERROR", "internal"),
+        ("AttributeError: 'str' object has no attribute 'append'", "internal"),
+        ("Error: Gift card balance is not enough", "state"),
+        ("Tool call timed out.", "transient"),
+        ("Something is odd here", "unclear"),
+    ];
+    for (text, kind) in cases {
+        let reading = read(text, &Vocabulary::of_tools(&[]), &Value::Null, Some(true));
+        assert_eq!(reading.kind.map(ErrorKind::name), Some(kind), "{text}");
     }
 }
