@@ -17,9 +17,9 @@ pub struct Conversation {
     pub task: String,
     /// The model; `None` if the source does not name it.
     pub model: Option<String>,
-    /// Whether the task succeeded, if the source says so.
+    /// True if the task succeeded; `None` if the source does not say.
     pub success: Option<bool>,
-    /// What else the source says: `attack` to its name, `epoch` to its number.
+    /// Everything else that the source says: `attack` to its name, `epoch` to its number.
     pub tags: BTreeMap<String, String>,
     /// The tools that the model was shown, if the source lists them.
     pub tools: Option<Vec<Tool>>,
@@ -48,7 +48,7 @@ pub enum Event {
         /// The text.
         text: String,
     },
-    /// What the model sent before it saw a result of any of its calls.
+    /// Everything that the model sent before it saw a result of any of its calls.
     Turn(Turn),
 }
 
@@ -85,11 +85,11 @@ pub struct CallResult {
     pub blocks: Vec<String>,
     /// The text inside of wrappings: nested JSON, and Python's text of a result. Equal to the joined blocks if there are none.
     pub text: String,
-    /// What tells that the call failed; `None` if it succeeded.
+    /// The sign that the call failed; `None` if it succeeded.
     pub error: Option<ErrorSource>,
 }
 
-/// What tells that a call failed.
+/// A sign that a call failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorSource {
     /// A flag of the source.

@@ -153,6 +153,14 @@ impl Draft {
         call.result = Some(CallResult { blocks, text: String::new(), error });
     }
 
+    /// Marks the result of the last call with an id as an error.
+    pub(crate) fn flag(&mut self, id: &str) {
+        let place = self.calls.get(id).and_then(|places| places.last()).copied();
+        if let Some(result) = place.and_then(|place| self.call_at(place)).and_then(|call| call.result.as_mut()) {
+            result.error = Some(ErrorSource::Flag);
+        }
+    }
+
     /// Returns true if there is a call with this id.
     pub(crate) fn has_call(&self, id: &str) -> bool {
         self.calls.contains_key(id)

@@ -140,7 +140,7 @@ impl Read for Tolerant<'_> {
             return Ok(0);
         }
         self.inner.read(buffer).or_else(|error| {
-            // What the system says is not about the text.
+            // An error of the system says nothing about the text.
             if error.raw_os_error().is_some_and(|code| code > 0) || error.kind() == io::ErrorKind::Interrupted {
                 return Err(error);
             }

@@ -1,4 +1,4 @@
-//! What an error is: results without their wrappings, and the texts of errors that were sent as successes.
+//! The judgement of results: their texts without wrappings, and the texts of errors that were sent as successes.
 
 use std::sync::LazyLock;
 

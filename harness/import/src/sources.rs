@@ -25,13 +25,13 @@ use crate::sink::Sink;
 pub struct Source {
     /// Its name, as `--source` takes it.
     pub name: &'static str,
-    /// What one conversation is.
+    /// The part of its logs that is a conversation.
     pub conversation: &'static str,
     /// The fields that are used.
     pub fields: &'static str,
     /// The versions whose logs were read, or what stands for them.
     pub seen: &'static str,
-    /// What its logs have: for each need, paths of which one has to be there.
+    /// Paths in its logs: of each list, one has to be there.
     needs: &'static [&'static [&'static str]],
     pub(crate) read: fn(LogText<'_>, &mut Sink<'_>) -> Result<(), Stop>,
 }
@@ -86,7 +86,8 @@ pub const SOURCES: [Source; 10] = [
     Source {
         name: "codex",
         conversation: "a rollout file",
-        fields: "type, timestamp, payload {type, id, model, role, content, name, arguments, input, action, call_id, output, info}",
+        fields: "type, timestamp, payload {type, id, model, role, content, name, arguments, input, action, call_id, \
+                 output, info, result, exit_code, success}",
         seen: "none; written from its form in 0.40 and later",
         needs: &[&["payload"], &["type=response_item", "type=session_meta", "type=turn_context", "type=event_msg"]],
         read: codex::read,

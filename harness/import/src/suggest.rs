@@ -13,7 +13,7 @@ const MAX_NAMES: usize = 500;
 /// Tools with fewer calls suggest nothing.
 const MIN_CALLS: u64 = 20;
 
-/// What calls tell about routers.
+/// Counts of calls that may be those of routers.
 #[derive(Debug, Default)]
 pub(crate) struct Suggestions {
     calls: u64,

@@ -53,7 +53,7 @@ fn add(entry: Entry<'_>, sink: &mut Sink<'_>) -> Result<(), Stop> {
     sink.take(draft)
 }
 
-/// What the path of a run file tells: `MODEL/SUITE/USER_TASK/ATTACK/INJECTION.json`.
+/// The parts of the path of a run file: `MODEL/SUITE/USER_TASK/ATTACK/INJECTION.json`.
 #[derive(Default)]
 struct RunPath {
     model: Option<String>,

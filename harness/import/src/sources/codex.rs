@@ -34,9 +34,11 @@ fn add(session: Session<Line>, sink: &mut Sink<'_>) -> Result<(), Stop> {
     let mut draft = sink.draft();
     draft.position = session.lines.first().map(|first| Position::Line(first.number));
     draft.conversation.is_cut_off = session.is_cut_off;
+    let failed: Vec<String> = session.lines.iter().filter_map(|line| failed_call(&line.line)).collect();
     for line in session.lines {
         add_line(&mut draft, line.line);
     }
+    failed.iter().for_each(|call| draft.flag(call));
     if draft.conversation.events.is_empty() {
         return Ok(());
     }
@@ -76,6 +78,22 @@ fn add_line(draft: &mut Draft, mut line: Line) {
         }
         _ => {}
     }
+}
+
+/// Returns the id of the call that an event reports as failed. The result itself is a text; the events are there only in some logs.
+fn failed_call(line: &Line) -> Option<String> {
+    let payload = &line.payload;
+    let is_failed = line.r#type.as_deref() == Some("event_msg")
+        && match text_of(payload, "type") {
+            "mcp_tool_call_end" => {
+                let result = payload.get("result")?;
+                result.get("Err").is_some() || result.pointer("/Ok/isError") == Some(&Value::Bool(true))
+            }
+            "exec_command_end" => payload.get("exit_code").and_then(Value::as_i64).is_some_and(|code| code != 0),
+            "patch_apply_end" => payload.get("success") == Some(&Value::Bool(false)),
+            _ => false,
+        };
+    is_failed.then(|| text_of(payload, "call_id").to_owned())
 }
 
 /// Returns true for a text that the user did not write.

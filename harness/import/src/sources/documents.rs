@@ -12,7 +12,7 @@ use crate::split::{self, End, Scanner};
 /// The largest conversation, in bytes of the log.
 pub(crate) const MAX_BYTES: usize = 64 * 1024 * 1024;
 
-/// What a source's documents are like.
+/// Properties of the documents of a source.
 pub(crate) struct Form {
     /// Fields of a document that hold conversations.
     pub(crate) lists: &'static [&'static str],

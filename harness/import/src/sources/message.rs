@@ -6,7 +6,7 @@ use crate::conversation::Tool;
 use crate::draft::Draft;
 use crate::judge::is_nothing;
 
-/// What the messages of a source are like.
+/// Properties of the messages of a source.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Form {
     /// True if the text of an error is what the agent saw, and not the content beside it.

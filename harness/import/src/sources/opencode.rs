@@ -1,4 +1,4 @@
-//! What `opencode run --format json` prints.
+//! The output of `opencode run --format json`.
 
 use serde::Deserialize;
 use serde_json::Value;

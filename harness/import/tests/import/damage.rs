@@ -139,3 +139,24 @@ fn of_many_problems_a_hundred_are_listed() {
     .unwrap();
     assert_eq!((summary.problems.listed.len(), summary.problems.counts[&ProblemKind::Broken]), (100, 150));
 }
+
+#[test]
+fn sessions_of_more_than_64_mib_together_are_not_held() {
+    let long = "x".repeat(40 * MIB);
+    let line = |session: &str, uuid: &str, is_long: bool| {
+        let mut line = claude_line("user", uuid, "", &json!({"role": "user", "content": uuid}));
+        line["sessionId"] = session.into();
+        line["toolUseResult"] = if is_long { long.as_str().into() } else { Value::Null };
+        line
+    };
+    // The older session is passed on as soon as both are too long, so that its last line begins a new conversation.
+    let log = lines(&[line("a", "1", true), line("b", "2", true), line("a", "3", false)]);
+    assert_eq!(
+        problems("s.jsonl", log.as_bytes()),
+        (["user 1\n", "user 2\n", "user 3\n"].map(str::to_owned).to_vec(), vec![])
+    );
+    // A session that is too long alone is left out, and so are its later lines.
+    let log = lines(&[line("a", "1", true), line("a", "2", true), line("a", "3", false), line("b", "4", false)]);
+    let (all, found) = problems("s.jsonl", log.as_bytes());
+    assert_eq!((all, found), (vec!["user 4\n".to_owned()], vec![(ProblemKind::TooLong, Position::Line(2))]));
+}

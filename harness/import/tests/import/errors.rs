@@ -1,4 +1,4 @@
-//! What an error is.
+//! Results that are errors, and others.
 
 use serde_json::{Value, json};
 

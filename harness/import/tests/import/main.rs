@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use healbench_import::{Conversation, ErrorSource, Event, ImportError, Options, ProblemKind, Summary, import};
 use serde_json::Value;
 
-/// What an import of a folder with these files returns.
+/// Imports a folder with these files.
 fn import_files(files: &[(&str, &[u8])], options: &Options) -> Result<(Vec<Conversation>, Summary), ImportError> {
     let folder = tempfile::tempdir().unwrap();
     for (name, bytes) in files {

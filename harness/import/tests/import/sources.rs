@@ -248,6 +248,37 @@ fn codex() {
 }
 
 #[test]
+fn codex_events_tell_which_calls_failed() {
+    let line = |kind: &str, payload: Value| json!({"type": kind, "payload": payload});
+    let call = |id: &str| {
+        line("response_item", json!({"type": "function_call", "name": "mail__send", "arguments": "{}", "call_id": id}))
+    };
+    let result = |id: &str| {
+        line(
+            "response_item",
+            json!({"type": "function_call_output", "call_id": id, "output": "[{\"type\":\"text\",\"text\":\"x\"}]"}),
+        )
+    };
+    let event = |id: &str, result: Value| {
+        line("event_msg", json!({"type": "mcp_tool_call_end", "call_id": id, "result": result}))
+    };
+    let log = lines(&[
+        call("a"),
+        call("b"),
+        call("c"),
+        event("a", json!({"Ok": {"content": [], "isError": true}})),
+        event("b", json!({"Ok": {"content": []}})),
+        event("c", json!({"Err": "x"})),
+        result("a"),
+        result("b"),
+        result("c"),
+    ]);
+    let conversation = only(read("rollout-2.jsonl", &log, &[ProblemKind::CutOff]));
+    let expected = "turn \ncall mail__send{} -> flag x\ncall mail__send{} -> x\ncall mail__send{} -> flag x\n";
+    assert_eq!(outline(&conversation), expected);
+}
+
+#[test]
 fn opencode_sessions_may_be_interleaved() {
     let line = |session: &str, kind: &str, part: Value| json!({"type": kind, "timestamp": 1, "sessionID": session, "part": part});
     let call = |id: &str, state: Value| json!({"messageID": "m1", "type": "tool", "callID": id, "tool": "read", "state": state});
