@@ -250,7 +250,7 @@ pub(super) fn collapse(text: &str) -> String {
         match c {
             MASK if follows_mask => pending.clear(),
             ' ' if pending.ends_with(' ') || pending.is_empty() && collapsed.ends_with([' ', '\n']) => {}
-            ' ' | ',' | ':' | ';' | '/' | '-' | '.' | '&' if follows_mask => pending.push(c),
+            ' ' | ',' | ':' | ';' | '/' | '-' | '.' | '&' | '|' if follows_mask => pending.push(c),
             c => {
                 collapsed.push_str(&pending);
                 pending.clear();

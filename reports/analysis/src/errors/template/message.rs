@@ -55,7 +55,8 @@ fn embedded(text: &str) -> Option<(&str, Value, &str)> {
     None
 }
 
-/// Returns the message of JSON: that of its first key of [`KEYS`], else its first text. The entries of a list are lines.
+/// Returns the message of JSON: that of its first key of [`KEYS`], else its first text of several words, else its first. The entries of a
+/// list are lines.
 fn leaf(value: &Value, levels: usize) -> Option<String> {
     match value {
         Value::String(text) if text.trim().is_empty() => None,
@@ -66,7 +67,12 @@ fn leaf(value: &Value, levels: usize) -> Option<String> {
         }
         Value::Object(map) => {
             let of_key = KEYS.iter().filter_map(|key| map.get(*key)).find_map(|value| leaf(value, levels));
-            of_key.or_else(|| map.values().find_map(|value| leaf(value, levels)))
+            of_key.or_else(|| {
+                // A single word is a code, such as the class of the error.
+                let texts: Vec<String> = map.values().filter_map(|value| leaf(value, levels)).collect();
+                let is_sentence = |text: &&String| text.contains(char::is_whitespace);
+                texts.iter().find(is_sentence).or(texts.first()).cloned()
+            })
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => None,
     }

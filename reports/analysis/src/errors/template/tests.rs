@@ -73,6 +73,9 @@ const TEXTS: &[(&str, &str, &str)] = &[
         "Request failed with status code …: body failed validation",
     ),
     (r#"{"a":1,"b":[true,{"c":"deep"}]}"#, "{}", "deep"),
+    (r#"{"error":{"type":"routing","code":"GONE","summary":"It is gone."}}"#, "{}", "It is gone."),
+    (r#"{"code":"GONE","path":"x"}"#, "{}", "GONE"),
+    ("Expected 'red' | 'dark green'|'blue' at title", "{}", "Expected … at title"),
     // Stack traces and excerpts.
     (
         "Tool failed: Traceback (most recent call last):\n  File \"/app/x.py\", line 12, in run\n    return table[key]\n           ~~~~~^^^^^\nKeyError: 'abc def'\n\nDuring handling of the above exception, another exception occurred:\n\nTraceback (most recent call last):\n  File \"/app/y.py\", line 3, in call\n    run()\nValueError: no row for 'abc def'",
