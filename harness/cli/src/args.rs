@@ -4,6 +4,7 @@ mod axes;
 mod cluster;
 mod condition;
 mod contract;
+mod errors;
 mod import;
 mod serve;
 mod server;
@@ -21,6 +22,7 @@ pub(crate) use axes::AxisArgs;
 pub(crate) use cluster::{MergeArgs, ShardArgs, ShardCount, SlurmArgs, StatusArgs, TimeLimit};
 pub(crate) use condition::ConditionArgs;
 pub(crate) use contract::{ContractArgs, ContractCommand, ContractSources};
+pub(crate) use errors::{ErrorSources, ErrorsArgs};
 pub(crate) use import::ImportArgs;
 pub(crate) use serve::ServeArgs;
 pub(crate) use server::ServerArgs;
@@ -105,6 +107,8 @@ pub(crate) enum Command {
     Slurm(SlurmArgs),
     /// Print the report of a run.
     Report(ReportArgs),
+    /// Print the error texts of a run by what they cost, and what agents did after them.
+    Errors(ErrorsArgs),
     /// Compare two runs, or the conditions, formats or agents of one. Exits with 4 if nothing can be compared.
     Compare(CompareArgs),
     /// Serve the runs of a folder to browsers on this machine.
@@ -162,7 +166,7 @@ impl Command {
     pub(crate) fn is_limited(&self) -> bool {
         match self {
             Command::Show(_) | Command::Status(_) | Command::Report(_) | Command::Compare(_) | Command::Gate(_) => true,
-            Command::Merge(_) | Command::Bless(_) | Command::Cassette(_) => true,
+            Command::Merge(_) | Command::Bless(_) | Command::Cassette(_) | Command::Errors(_) => true,
             Command::Plan(args) => args.sizes.from.is_some() || args.shards.pilot.is_some(),
             Command::Slurm(args) => args.pilot.is_some(),
             _ => false,
@@ -548,6 +552,8 @@ pub(crate) enum SchemaKind {
     Comparison,
     /// `healbench compare --by AXIS --json` of one run.
     Matrix,
+    /// `healbench errors --json`.
+    Errors,
     /// `healbench audit --output json`.
     Audit,
 }

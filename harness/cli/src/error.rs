@@ -267,10 +267,14 @@ impl From<ReportError> for CliError {
                 Ok(error) => (*error).into(),
                 Err(error) => CliError::new(error),
             },
+            other @ ReportError::NoAftermath { .. } => CliError::new(other).help(RUN_AGAIN),
             other => CliError::new(other),
         }
     }
 }
+
+/// The way out for a run that lacks what newer versions record.
+const RUN_AGAIN: &str = "run its plan again with this version; manifest.json has the command";
 
 impl From<ConfigError> for CliError {
     fn from(error: ConfigError) -> CliError {

@@ -164,6 +164,13 @@ pub struct EpisodeRecord {
     pub model: Option<Box<ModelUsage>>,
 }
 
+impl EpisodeRecord {
+    /// Returns true for an episode of a trace with a task that was injected to attack the agent.
+    pub fn is_attacked(&self) -> bool {
+        self.tags.iter().any(|tag| tag.starts_with("attack="))
+    }
+}
+
 /// The exact `o200k_base` tokens of an agent's turns, without what an API adds around messages. Every turn is a request
 /// with everything that is in the conversation then; those of a seeded opening are none. For a simulated reader, they are
 /// the tokens of a model that takes the same turns.

@@ -6,6 +6,7 @@ mod baseline;
 mod comparison;
 mod condition;
 mod episode_filter;
+mod errors;
 pub mod gate;
 mod metric;
 mod rate;
@@ -28,6 +29,10 @@ pub use comparison::{
 };
 pub use condition::ShownCondition;
 pub use episode_filter::{EpisodeFilter, FAILURE, FilteredEpisodes, IndexedEpisode};
+pub use errors::{
+    ErrorAxis, ErrorCounts, ErrorExample, ErrorField, ErrorGroup, ErrorOrder, ErrorQuery, ErrorText, ErrorTexts,
+    TaskRate, error_texts,
+};
 pub use metric::{Better, Group, Metric, RowMetric, RowMetricEntry, RowMetrics, Unit, known_count};
 pub use rate::{CONFIDENCE, Rate};
 pub use report_error::{CallCountError, ReportError};

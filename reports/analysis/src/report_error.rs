@@ -56,6 +56,14 @@ pub enum ReportError {
         /// The index of the first such row.
         episode: u64,
     },
+    /// A failed call has no record of what followed it.
+    #[error(
+        "the run does not say what followed its errors (episode {episode} is the first): an older version of healbench wrote it"
+    )]
+    NoAftermath {
+        /// The index of the first such episode.
+        episode: u64,
+    },
 }
 
 /// The error of calls that are not those of the episodes.

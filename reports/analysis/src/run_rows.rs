@@ -1,7 +1,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use healbench_core::{CallRecord, CellRef, EpisodeRecord, Plan};
+use healbench_core::{CallRecord, CellRef, EpisodeRecord, Plan, ResponseRecord};
 
 use crate::report_error::ReportError;
 
@@ -34,6 +34,12 @@ pub trait RunRows: fmt::Debug {
     /// # Errors
     /// [`ReportError::Rows`] if the rows cannot be read, and the errors of `add`.
     fn for_each_call(&self, add: &mut dyn FnMut(CallRecord) -> Result<(), ReportError>) -> Result<(), ReportError>;
+
+    /// Calls `add` with each stored response of a failed call.
+    ///
+    /// # Errors
+    /// [`ReportError::Rows`] if the rows cannot be read.
+    fn for_each_error_response(&self, add: &mut dyn FnMut(&ResponseRecord)) -> Result<(), ReportError>;
 
     /// Returns the file of the calls, for errors.
     fn calls_path(&self) -> PathBuf;

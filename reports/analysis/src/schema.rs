@@ -2,13 +2,14 @@
 
 use std::borrow::Cow;
 
-use healbench_core::{AgentKind, Guardrails, Opening, Outcome, ToolsMode};
+use healbench_core::{AgentKind, ERROR_KINDS, Guardrails, Opening, Outcome, ToolsMode};
 use healbench_store::RunStatus;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
 use crate::comparison::{Comparison, Matrix};
+use crate::errors::ErrorTexts;
 use crate::metric::Metric;
 use crate::summary::Report;
 
@@ -21,6 +22,8 @@ pub enum JsonSchemaKind {
     Comparison,
     /// Printed by `healbench compare --by --json` for one run.
     Matrix,
+    /// Printed by `healbench errors --json`.
+    Errors,
 }
 
 /// Returns the JSON Schema (draft 2020-12) of a report, ending with a line break. The text is the same on every call.
@@ -32,6 +35,7 @@ pub fn json_schema(kind: JsonSchemaKind) -> Result<String, serde_json::Error> {
         JsonSchemaKind::Report => schema::<Report>(),
         JsonSchemaKind::Comparison => schema::<Comparison>(),
         JsonSchemaKind::Matrix => schema::<Matrix>(),
+        JsonSchemaKind::Errors => schema::<ErrorTexts>(),
     }
 }
 
@@ -104,6 +108,7 @@ macro_rules! enum_schemas {
 
 enum_schemas! {
     AgentKindSchema, "AgentKind": [AgentKind::Scripted, AgentKind::Llm, AgentKind::Replay, AgentKind::Program, AgentKind::Trace];
+    ErrorKindSchema, "ErrorKind": ERROR_KINDS.map(|entry| entry.name);
     GuardrailsSchema, "Guardrails": Guardrails::sets();
     MetricSchema, "Metric": Metric::ALL;
     OpeningSchema, "Opening": Opening::ALL;

@@ -20,6 +20,7 @@ use serde::Serialize;
 
 use crate::comparison::Matrix;
 use crate::condition::ShownCondition;
+use crate::errors::ErrorTexts;
 use crate::metric::{RowMetric, RowMetrics};
 use crate::rate::{Rate, by_name};
 use crate::statistics::{FixedWithin, Interval, Median, ThisSuite};
@@ -89,6 +90,9 @@ pub struct Report {
     /// A matrix of the conditions if any has a name of its own; otherwise of error formats, or of sets of guardrails if
     /// there is only one format. Null if there is only one of them, or if it was not requested.
     pub matrix: Option<Matrix>,
+    /// The error texts of the run, by wasted tokens. Null if it was not requested, and for a run of an older version, whose rows do not say
+    /// what followed an error.
+    pub error_texts: Option<ErrorTexts>,
 }
 
 impl Report {

@@ -1,18 +1,19 @@
 //! Reads the episodes of a run with their cells, checked against its plan. Reports, comparisons and baselines are
 //! computed from them.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use healbench_analysis::{CallInChain, ReportError, RunRows};
-use healbench_core::{CallRecord, CellRef, EpisodeRecord, Plan};
+use healbench_core::{CallRecord, CellRef, EpisodeRecord, Plan, ResponseRecord};
 use healbench_store::RunDir;
 use polars::prelude::{DataFrame, PolarsError};
 
 use crate::columns::{
     AGENT, CALL, CALL_COLUMNS, CHAIN, CHAIN_END, CONDITION, Column, ColumnType, EPISODE, EPISODE_COLUMNS, ERROR_CLASS,
-    FORMAT, Flag, GUARDRAILS, IS_ERROR, SCENARIO, TOOL, TRIAL, Text, U32, U64,
+    FORMAT, Flag, GUARDRAILS, IS_ERROR, RESPONSE_HASH, SCENARIO, TOOL, TRIAL, Text, U32, U64, read,
 };
-use crate::frames::{FrameError, RowRange, convert, read_frame, row_ranges};
+use crate::frames::{FrameError, RowRange, convert, for_each_response, read_frame, row_ranges};
 
 /// The number of rows in memory at once: one row group.
 pub(crate) const BATCH_ROWS: usize = 1 << 16;
@@ -71,9 +72,35 @@ impl RunRows for Rows<'_> {
         Ok(())
     }
 
+    fn for_each_error_response(&self, add: &mut dyn FnMut(&ResponseRecord)) -> Result<(), ReportError> {
+        let failed = hashes_of_failed_calls(&self.0.calls_path())?;
+        if failed.is_empty() {
+            return Ok(());
+        }
+        for_each_response(self.0, &mut |response| {
+            if failed.contains(&response.response_hash) {
+                add(response);
+            }
+        })?;
+        Ok(())
+    }
+
     fn calls_path(&self) -> PathBuf {
         self.0.calls_path()
     }
+}
+
+/// Returns the hashes of the responses of failed calls.
+fn hashes_of_failed_calls(path: &Path) -> Result<HashSet<u64>, FrameError> {
+    let columns = [(IS_ERROR, Flag::data_type as fn() -> _), (RESPONSE_HASH, U64::data_type)];
+    let mut failed = HashSet::new();
+    for rows in row_ranges(path, BATCH_ROWS)? {
+        let frame = read_frame(path, &columns, RowRange::Rows(rows))?;
+        let errors = read::<Flag>(path, &frame, IS_ERROR)?;
+        let hashes = read::<U64>(path, &frame, RESPONSE_HASH)?;
+        failed.extend(errors.into_iter().zip(hashes).filter(|(is_error, _)| *is_error).map(|(_, hash)| hash));
+    }
+    Ok(failed)
 }
 
 /// The columns of [`CallInChain`], the tool last.

@@ -11,22 +11,26 @@ use healbench_text::plain_text;
 /// # Errors
 /// None in practice: the text is built in memory.
 pub fn csv(report: &Report, by_scenario: bool) -> Result<String, csv::Error> {
-    let mut writer = Writer::from_writer(Vec::new());
-    let mut header_written = false;
-    let mut write = |record: Record| {
-        if !std::mem::replace(&mut header_written, true) {
-            writer.write_record(record.0.iter().map(|(name, _)| name))?;
-        }
-        writer.write_record(record.0.iter().map(|(_, value)| value))
-    };
+    let mut records = Vec::new();
     for agent in &report.agents {
         for row in &agent.rows {
-            if by_scenario {
-                scenario_records(agent, row).try_for_each(&mut write)?;
-            } else {
-                write(condition_record(agent, row))?;
+            match by_scenario {
+                true => records.extend(scenario_records(agent, row)),
+                false => records.push(condition_record(agent, row)),
             }
         }
+    }
+    write(records)
+}
+
+/// Writes records after a line with the names of their columns.
+pub(super) fn write(records: Vec<Record>) -> Result<String, csv::Error> {
+    let mut writer = Writer::from_writer(Vec::new());
+    if let Some(first) = records.first() {
+        writer.write_record(first.0.iter().map(|(name, _)| name))?;
+    }
+    for record in &records {
+        writer.write_record(record.0.iter().map(|(_, value)| value))?;
     }
     let bytes = writer.into_inner().map_err(|error| error.into_error())?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
@@ -34,25 +38,25 @@ pub fn csv(report: &Report, by_scenario: bool) -> Result<String, csv::Error> {
 
 /// Column names with their values, in order.
 #[derive(Default)]
-struct Record(Vec<(String, String)>);
+pub(super) struct Record(Vec<(String, String)>);
 
 impl Record {
-    fn add(&mut self, name: &str, value: impl ToString) {
+    pub(super) fn add(&mut self, name: &str, value: impl ToString) {
         self.0.push((name.to_owned(), plain_text(&value.to_string()).into_owned()));
     }
 
-    fn add_optional(&mut self, name: &str, value: Option<impl ToString>) {
+    pub(super) fn add_optional(&mut self, name: &str, value: Option<impl ToString>) {
         self.add(name, value.map_or(String::new(), |value| value.to_string()));
     }
 
     /// Adds a rate with its numerator and denominator.
-    fn rate(&mut self, name: &str, rate: Rate) {
+    pub(super) fn rate(&mut self, name: &str, rate: Rate) {
         self.add_optional(name, rate.rate);
         self.add(&format!("{name}_numerator"), rate.numerator);
         self.add(&format!("{name}_denominator"), rate.denominator);
     }
 
-    fn interval(&mut self, name: &str, interval: Option<Interval>) {
+    pub(super) fn interval(&mut self, name: &str, interval: Option<Interval>) {
         self.add_optional(&format!("{name}_lower"), interval.map(|interval| interval.lower));
         self.add_optional(&format!("{name}_upper"), interval.map(|interval| interval.upper));
     }

@@ -8,6 +8,7 @@ mod conditions;
 mod episode;
 mod episodes;
 mod error;
+mod error_texts;
 mod figures;
 mod headline;
 mod heat;

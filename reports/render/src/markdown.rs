@@ -4,6 +4,7 @@ use healbench_text::escape_markdown;
 
 use super::ablation::{ablation_title, sections, success_effect, token_effect};
 use super::answer::sentences;
+use super::errors::{left_out, markdown_section};
 use super::labels::{Detail, Estimate, row_label};
 use super::matrix::{interaction_label, interaction_note};
 use super::number::{
@@ -14,7 +15,8 @@ use super::terminal::{agent_notes, equal_label, exclusion_notes, title};
 use super::warnings::incomplete_warnings;
 use healbench_analysis::statistics::Interval;
 use healbench_analysis::{
-    AgentReport, EqualRows, Matrix, MatrixCell, Metric, PairedDifference, Report, ReportRow, RowMetric, select,
+    AgentReport, EqualRows, ErrorTexts, Matrix, MatrixCell, Metric, PairedDifference, Report, ReportRow, RowMetric,
+    select,
 };
 
 /// The largest number of lines.
@@ -38,7 +40,8 @@ pub fn markdown(report: &Report) -> String {
     let effects = ("effects of guardrails", effects(report));
     let matrix = ("matrix", report.matrix.as_ref().map(matrix).unwrap_or_default());
     let interactions = ("interactions", report.matrix.as_ref().map(interactions).unwrap_or_default());
-    for (name, table) in [effects, matrix, interactions] {
+    let errors = ("error texts", report.error_texts.as_ref().map(error_section).unwrap_or_default());
+    for (name, table) in [effects, matrix, interactions, errors] {
         if table.len() <= room {
             room -= table.len();
             tables.extend(table);
@@ -55,6 +58,20 @@ pub fn markdown(report: &Report) -> String {
     }
     lines.extend(notes);
     lines.join("\n") + "\n"
+}
+
+/// The largest number of error texts.
+const MAX_ERROR_TEXTS: usize = 5;
+
+/// Returns the section on error texts; empty without errors.
+fn error_section(texts: &ErrorTexts) -> Vec<String> {
+    if texts.totals.calls == 0 {
+        return Vec::new();
+    }
+    let mut lines = ["", "### Error texts", ""].map(str::to_owned).to_vec();
+    lines.extend(markdown_section(texts, MAX_ERROR_TEXTS));
+    lines.extend(left_out(texts, MAX_ERROR_TEXTS).map(|more| format!("\n{more}")));
+    lines
 }
 
 /// Returns the sentences of the answer, of which clear ones are bold.

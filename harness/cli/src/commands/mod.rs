@@ -7,6 +7,7 @@ pub(crate) mod cassette;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod contract;
+pub(crate) mod errors;
 pub(crate) mod gate;
 pub(crate) mod hold;
 pub(crate) mod hook;

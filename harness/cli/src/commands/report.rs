@@ -8,6 +8,7 @@ use healbench_render::{Detail, TerminalOptions};
 use healbench_store::{RunDir, RunDirError, RunManifest, RunStatus};
 use healbench_text::shell_quote;
 
+use super::errors::{ErrorsRequest, Form, print_errors};
 use super::inspect::write_logs;
 use super::transcript::each_transcript;
 use crate::args::ReportArgs;
@@ -23,6 +24,11 @@ pub(crate) fn report(args: &ReportArgs, terminal: &Terminal) -> Result<ExitStatu
 
 fn report_once(args: &ReportArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     let (run, manifest) = RunDir::open(&args.run)?;
+    // A trace has no schedules, intended calls or conditions: its report is about its errors.
+    if manifest.plan.is_trace() && args.html.is_none() && args.inspect.is_none() {
+        let form = Form::of(args.json, args.markdown, args.csv);
+        return print_errors(&run, &manifest, &ErrorsRequest { form, ..ErrorsRequest::default() }, terminal);
+    }
     let full_report = || of_one_state(&run, &manifest, || Ok(summarize(&Rows(&run), &manifest, Scope::Full)?));
     if let Some(file) = &args.html {
         let name = args.run.to_string_lossy();

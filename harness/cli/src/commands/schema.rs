@@ -10,6 +10,7 @@ pub(crate) fn schema(args: &SchemaArgs, terminal: &Terminal) -> Result<ExitStatu
         SchemaKind::Report => json_schema(JsonSchemaKind::Report)?,
         SchemaKind::Audit => healbench_audit::json_schema(),
         SchemaKind::Comparison => json_schema(JsonSchemaKind::Comparison)?,
+        SchemaKind::Errors => json_schema(JsonSchemaKind::Errors)?,
         SchemaKind::Matrix => json_schema(JsonSchemaKind::Matrix)?,
     };
     terminal.result(&text)?;

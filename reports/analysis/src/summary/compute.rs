@@ -15,6 +15,7 @@ use super::{
 };
 use crate::comparison::main_matrix;
 use crate::condition::ShownCondition;
+use crate::errors::{ErrorQuery, ErrorTexts, error_texts};
 use crate::metric::RowMetric;
 use crate::rate::{CONFIDENCE, Rate};
 use crate::report_error::ReportError;
@@ -29,7 +30,7 @@ use crate::statistics::{
 pub enum Scope {
     /// Everything in a terminal's tables: all but the matrix.
     Tables,
-    /// The whole report. The frames are read a second time for the matrix.
+    /// The whole report. The frames are read a second time for the matrix, and a third time for the error texts.
     Full,
 }
 
@@ -126,8 +127,21 @@ pub fn summarize(run: &dyn RunRows, manifest: &RunManifest, scope: Scope) -> Res
             Scope::Tables => None,
             Scope::Full => main_matrix(run, plan)?,
         },
+        error_texts: match scope {
+            Scope::Tables => None,
+            Scope::Full => known_error_texts(run, manifest)?,
+        },
         claims,
     })
+}
+
+/// Returns the error texts; `None` if an older version wrote the run.
+fn known_error_texts(run: &dyn RunRows, manifest: &RunManifest) -> Result<Option<ErrorTexts>, ReportError> {
+    match error_texts(run, manifest, ErrorQuery::default(), &|row| !row.is_attacked()) {
+        Ok(found) => Ok(Some(found)),
+        Err(ReportError::NoAftermath { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Returns the row of one agent in one condition, over all scenarios.

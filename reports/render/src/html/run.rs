@@ -7,7 +7,7 @@ use super::figures::figures;
 use super::page::{Page, page};
 use super::run_page::RunPage;
 use super::scenarios::scenarios;
-use super::{claims, conditions, headline, heat, matrix, moment, notes, ranking, visible};
+use super::{claims, conditions, error_texts, headline, heat, matrix, moment, notes, ranking, visible};
 use crate::answer::sentences;
 use crate::terminal::title;
 
@@ -38,6 +38,7 @@ fn body(run: &RunPage<'_>) -> Result<Markup, ChartError> {
         (figures)
     };
     let below = html! {
+        (error_texts::error_texts(run))
         @if !report.claims.is_empty() { (claims::claims(&report.claims)) }
         (notes::reading_guide(report))
         footer { (notes::provenance(run.manifest)) }

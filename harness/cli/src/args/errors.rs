@@ -1,0 +1,96 @@
+//! The arguments of `errors`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use healbench_analysis::{ErrorAxis, ErrorOrder};
+
+use crate::run_name::run_name;
+
+#[derive(Debug, Args)]
+pub(crate) struct ErrorsArgs {
+    /// The run: its directory, its name in `runs`, or `latest`.
+    #[arg(value_name = "RUN", value_parser = run_name())]
+    pub(crate) run: PathBuf,
+    /// The order of the texts, the largest first.
+    #[arg(long, value_enum, value_name = "ORDER", default_value = "tokens")]
+    pub(crate) sort: ErrorSort,
+    /// Print the counts of each agent, condition or tool before the texts; with `--csv`, instead of them.
+    #[arg(long, value_enum, value_name = "AXIS")]
+    pub(crate) by: Option<ErrorGrouping>,
+    /// The errors to count. With `flag`, those that were sent as successes count as successes.
+    #[arg(long, value_enum, value_name = "WHICH", default_value = "all")]
+    pub(crate) errors: ErrorSources,
+    /// Also count episodes with a task that was injected to attack the agent.
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) with: Option<WithEpisodes>,
+    /// The number of texts [default: 20 on a terminal and in Markdown, all in JSON and CSV]
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    /// Print all counts as JSON; `healbench schema errors` prints its schema.
+    #[arg(long, group = "form")]
+    pub(crate) json: bool,
+    /// Print a line of CSV for each text.
+    #[arg(long, group = "form")]
+    pub(crate) csv: bool,
+    /// Print Markdown for a pull request.
+    #[arg(long, group = "form")]
+    pub(crate) markdown: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ErrorSort {
+    /// By the tokens of failed calls and their responses.
+    Tokens,
+    /// By error chains.
+    Chains,
+    /// By error chains that no attempt repaired.
+    Unrepaired,
+    /// By error chains whose first call was repeated.
+    Repeated,
+}
+
+impl From<ErrorSort> for ErrorOrder {
+    fn from(sort: ErrorSort) -> ErrorOrder {
+        match sort {
+            ErrorSort::Tokens => ErrorOrder::Tokens,
+            ErrorSort::Chains => ErrorOrder::Chains,
+            ErrorSort::Unrepaired => ErrorOrder::Unrepaired,
+            ErrorSort::Repeated => ErrorOrder::Repeated,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ErrorGrouping {
+    /// By agent.
+    Agent,
+    /// By condition.
+    Condition,
+    /// By tool.
+    Tool,
+}
+
+impl From<ErrorGrouping> for ErrorAxis {
+    fn from(grouping: ErrorGrouping) -> ErrorAxis {
+        match grouping {
+            ErrorGrouping::Agent => ErrorAxis::Agent,
+            ErrorGrouping::Condition => ErrorAxis::Condition,
+            ErrorGrouping::Tool => ErrorAxis::Tool,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ErrorSources {
+    /// All errors.
+    All,
+    /// Only those that a flag of the source tells.
+    Flag,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WithEpisodes {
+    /// Episodes with an injected task.
+    Attack,
+}

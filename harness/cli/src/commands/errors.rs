@@ -1,0 +1,96 @@
+use healbench_analysis::{ErrorQuery, error_texts};
+use healbench_core::EpisodeRecord;
+use healbench_frames::Rows;
+use healbench_render::{ErrorOptions, errors as render_errors, errors_csv, errors_markdown, json};
+use healbench_store::{RunDir, RunManifest, RunStatus};
+use healbench_text::{part_of, shell_quote};
+
+use super::report::{of_one_state, until_one_state};
+use crate::args::{ErrorSources, ErrorsArgs};
+use crate::error::{CliError, ExitStatus};
+use crate::terminal::Terminal;
+
+/// The number of texts that a terminal and Markdown show by default.
+const SHOWN: usize = 20;
+
+/// Prints the error texts of a run, by what they cost.
+pub(crate) fn errors(args: &ErrorsArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+    until_one_state(|| errors_once(args, terminal))
+}
+
+fn errors_once(args: &ErrorsArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+    let (run, manifest) = RunDir::open(&args.run)?;
+    if manifest.status == RunStatus::Interrupted {
+        let name = shell_quote(&args.run.to_string_lossy());
+        let done = part_of(manifest.episodes_done, manifest.episodes().len(), "episode");
+        terminal.warn(&format!("{name} was interrupted: it has {done}"));
+    }
+    let request = ErrorsRequest {
+        query: ErrorQuery {
+            order: args.sort.into(),
+            by: args.by.map(Into::into),
+            flagged_only: args.errors == ErrorSources::Flag,
+        },
+        with_attacks: args.with.is_some(),
+        limit: args.limit,
+        form: Form::of(args.json, args.markdown, args.csv),
+    };
+    print_errors(&run, &manifest, &request, terminal)
+}
+
+/// What to print of the error texts of a run.
+#[derive(Debug, Default)]
+pub(super) struct ErrorsRequest {
+    pub(super) query: ErrorQuery,
+    pub(super) with_attacks: bool,
+    /// The number of texts; `None` for the default of the form.
+    pub(super) limit: Option<usize>,
+    pub(super) form: Form,
+}
+
+/// A form of the output.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) enum Form {
+    #[default]
+    Terminal,
+    Markdown,
+    Json,
+    Csv,
+}
+
+impl Form {
+    /// Returns the form that options ask for; they exclude each other.
+    pub(super) fn of(json: bool, markdown: bool, csv: bool) -> Form {
+        match (json, markdown, csv) {
+            (true, ..) => Form::Json,
+            (_, true, _) => Form::Markdown,
+            (.., true) => Form::Csv,
+            _ => Form::Terminal,
+        }
+    }
+}
+
+/// Prints the error texts of a run.
+pub(super) fn print_errors(
+    run: &RunDir,
+    manifest: &RunManifest,
+    request: &ErrorsRequest,
+    terminal: &Terminal,
+) -> Result<ExitStatus, CliError> {
+    let accepts = |row: &EpisodeRecord| request.with_attacks || !row.is_attacked();
+    let mut texts = of_one_state(run, manifest, || Ok(error_texts(&Rows(run), manifest, request.query, &accepts)?))?;
+    let limit = request.limit.unwrap_or(SHOWN);
+    let text = match request.form {
+        Form::Json | Form::Csv => {
+            texts.texts.truncate(request.limit.unwrap_or(usize::MAX));
+            if let Form::Json = request.form { json(&texts)? } else { errors_csv(&texts)? }
+        }
+        Form::Markdown => errors_markdown(&texts, limit),
+        Form::Terminal => {
+            let options = ErrorOptions { width: terminal.width(), color: terminal.colors_results(), limit };
+            render_errors(&texts, options)
+        }
+    };
+    terminal.result(&text)?;
+    Ok(ExitStatus::Success)
+}

@@ -1,0 +1,101 @@
+//! The texts of failed calls, masked.
+
+use std::collections::hash_map::DefaultHasher;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{Hash as _, Hasher as _};
+
+use healbench_core::CallRecord;
+use serde_json::Value;
+
+use super::template;
+use crate::report_error::ReportError;
+use crate::run_rows::RunRows;
+
+/// The largest number of masked texts that are kept for calls that repeat others.
+const MAX_KEPT: usize = 1 << 14;
+
+/// The largest number of names of a tool's arguments.
+const MAX_NAMES: usize = 1 << 10;
+
+pub(super) struct Texts {
+    /// The messages by the hash of the response.
+    messages: HashMap<u64, String>,
+    /// Masked texts, by the response and a hash of the arguments.
+    masked: HashMap<(u64, u64), String>,
+    /// The names of arguments by tool, from all of its calls, and the names of tools.
+    names: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Texts {
+    /// Reads the texts of a run's errors; those of a trace without the wrapping of clients.
+    ///
+    /// # Errors
+    /// [`ReportError::Rows`] if they cannot be read.
+    pub(super) fn read(run: &dyn RunRows, is_trace: bool) -> Result<Texts, ReportError> {
+        let mut messages = HashMap::new();
+        run.for_each_error_response(&mut |response| {
+            let unwrapped = response.unguarded_text.clone().filter(|_| is_trace);
+            let text = unwrapped.unwrap_or_else(|| response.text());
+            messages.insert(response.response_hash, template::message(&text));
+        })?;
+        Ok(Texts { messages, masked: HashMap::new(), names: BTreeMap::new() })
+    }
+
+    /// Adds the names of a call's arguments, and of the fields that its response names.
+    pub(super) fn add_names(&mut self, call: &CallRecord) {
+        let names = match self.names.get_mut(&*call.tool) {
+            Some(names) => names,
+            None => self.names.entry(call.tool.to_string()).or_default(),
+        };
+        for field in call.named_fields.iter().flat_map(|fields| fields.iter()) {
+            add_name(field, names);
+        }
+        if let Ok(arguments) = serde_json::from_str(&call.arguments) {
+            add_names(&arguments, names);
+        }
+    }
+
+    /// Returns the text of a failed call after the first step of masking; `None` if the run does not store it.
+    pub(super) fn masked(&mut self, call: &CallRecord) -> Option<String> {
+        let message = self.messages.get(&call.response_hash)?;
+        let mut hasher = DefaultHasher::new();
+        call.arguments.hash(&mut hasher);
+        let key = (call.response_hash, hasher.finish());
+        if let Some(masked) = self.masked.get(&key) {
+            return Some(masked.clone());
+        }
+        let masked = template::mask(message, &template::sent_values(&call.arguments, message));
+        if self.masked.len() == MAX_KEPT {
+            self.masked.clear();
+        }
+        self.masked.insert(key, masked.clone());
+        Some(masked)
+    }
+
+    /// Returns the template of a masked text of a tool.
+    pub(super) fn template(&self, tool: &str, masked: &str) -> String {
+        let names = self.names.get(tool);
+        template::finish(masked, |word| {
+            self.names.contains_key(word) || names.is_some_and(|names| names.contains(word))
+        })
+    }
+}
+
+fn add_name(name: &str, names: &mut BTreeSet<String>) {
+    if names.len() < MAX_NAMES && !names.contains(name) {
+        names.insert(name.to_owned());
+    }
+}
+
+fn add_names(value: &Value, names: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(map) => {
+            for (name, value) in map {
+                add_name(name, names);
+                add_names(value, names);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| add_names(item, names)),
+        _ => {}
+    }
+}
