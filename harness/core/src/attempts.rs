@@ -1,4 +1,4 @@
-//! What followed a failed call: the attempts to make it succeed, and the agent's next move. One function for the episodes of a run
+//! The attempts to make a failed call succeed, and the agent's next move. One function for the episodes of a run
 //! and for recorded conversations.
 
 use std::collections::BTreeSet;
@@ -42,7 +42,7 @@ impl Move {
     }
 }
 
-/// What followed a failed call.
+/// The attempts and the turn that followed a failed call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Aftermath {
     /// The agent's next turn.
@@ -67,93 +67,157 @@ pub struct Break {
     pub by_user: bool,
 }
 
+/// Facts about an episode beside its calls.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Surroundings<'a> {
+    /// The places beyond which nothing is tried again, in their order.
+    pub breaks: &'a [Break],
+    /// The turns with calls that are not among the rows, in their order.
+    pub left_out: &'a [u32],
+    /// True if the record ends before the agent did.
+    pub is_cut_off: bool,
+}
+
 /// The number of turns after one with calls of other tools within which an agent comes back.
 const COMES_BACK_WITHIN: u32 = 3;
 
+/// The most calls of a turn that are compared with a failed call.
+const MAX_COMPARED: usize = 1000;
+
 /// Sets `aftermath` and `attempt_of` of the calls of an episode, which are in their order. Without turns, as those of a program, each call
-/// counts as a turn. `is_cut_off` is true if the record ends before the agent did.
+/// counts as a turn.
 ///
 /// The next attempt of a failed call is in the first later turn with a call of its tool and action, before the next break: the call with
 /// equal arguments, else the one whose values share most words with it, else the first. An attempt of several calls is that of the first.
-pub fn follow(calls: &mut [CallRecord], breaks: &[Break], is_cut_off: bool) {
+pub fn follow(calls: &mut [CallRecord], around: Surroundings<'_>) {
     if !calls.iter().any(|call| call.is_error) {
         return;
     }
     let turns: Vec<u32> = calls.iter().map(|call| call.turn.unwrap_or(call.call)).collect();
+    let mut words = Words(vec![None; calls.len()]);
     for at in 0..calls.len() {
         if !calls[at].is_error {
             continue;
         }
-        let (aftermath, next) = aftermath(calls, &turns, at, breaks, is_cut_off);
-        calls[at].aftermath = Some(aftermath);
-        if let Some(next) = next {
+        let ending = Ending::of(turns[at], &turns[at..], around);
+        let next = ending.may_try_again.then(|| next_attempt(calls, &turns, at, ending.end, &mut words)).flatten();
+        calls[at].aftermath = Some(aftermath(calls, &turns, at, ending, next));
+        if let Some((next, _)) = next {
             let of = calls[at].call;
             calls[next].attempt_of.get_or_insert(of);
         }
     }
 }
 
-/// Returns what followed the call at this index, and the index of its next attempt.
+/// The end of what follows a failed call.
+#[derive(Debug, Clone, Copy)]
+struct Ending {
+    /// The next turn with a call.
+    next_turn: Option<u32>,
+    /// The first turn beyond the next break.
+    end: u32,
+    /// False if a break comes before the next turn.
+    may_try_again: bool,
+    /// The move if nothing may be tried again.
+    last_move: Move,
+    user_replied: bool,
+}
+
+impl Ending {
+    /// `later` are the turns of the failed call and of those after it.
+    fn of(turn: u32, later: &[u32], around: Surroundings<'_>) -> Ending {
+        let left_out = around.left_out.partition_point(|other| *other <= turn);
+        let others = [later.iter().copied().find(|next| *next > turn), around.left_out.get(left_out).copied()];
+        let next_turn = others.into_iter().flatten().min();
+        let breaks = &around.breaks[around.breaks.partition_point(|end| end.turn <= turn)..];
+        let is_before_next = |end: &&Break| next_turn.is_none_or(|next| end.turn <= next);
+        let first = breaks.first().filter(is_before_next);
+        Ending {
+            next_turn,
+            end: breaks.first().map_or(u32::MAX, |end| end.turn),
+            may_try_again: first.is_none() && next_turn.is_some(),
+            last_move: match first {
+                Some(Break { by_user: true, .. }) => Move::CutOff,
+                None if around.is_cut_off => Move::CutOff,
+                _ => Move::Stopped,
+            },
+            user_replied: breaks.iter().take_while(is_before_next).any(|end| end.by_user),
+        }
+    }
+}
+
 fn aftermath(
     calls: &[CallRecord],
     turns: &[u32],
     at: usize,
-    breaks: &[Break],
-    is_cut_off: bool,
-) -> (Aftermath, Option<usize>) {
-    let (failed, turn) = (&calls[at], turns[at]);
-    let next_turn = turns[at..].iter().copied().find(|later| *later > turn);
-    let end = breaks.iter().find(|end| end.turn > turn);
-    let is_before_next = |end: &&Break| next_turn.is_none_or(|next| end.turn <= next);
-    let mut aftermath = Aftermath {
-        next_move: Move::Stopped,
-        next_attempt: None,
-        elsewhere: false,
-        came_back: false,
-        user_replied: breaks.iter().any(|end| end.turn > turn && end.by_user && is_before_next(&end)),
+    ending: Ending,
+    next: Option<(usize, Shared)>,
+) -> Aftermath {
+    let made = |next: usize| match () {
+        () if Some(turns[next]) != ending.next_turn => Move::OtherTool,
+        () if calls[next].arguments == calls[at].arguments => Move::Repeated,
+        () => Move::Changed,
     };
-    if let Some(end) = end.filter(is_before_next) {
-        aftermath.next_move = if end.by_user { Move::CutOff } else { Move::Stopped };
-        return (aftermath, None);
+    let next_move = match next {
+        Some((next, _)) => made(next),
+        None if ending.may_try_again => Move::OtherTool,
+        None => ending.last_move,
+    };
+    let turns_later = next.zip(ending.next_turn).map(|((next, _), next_turn)| turns[next] - next_turn);
+    Aftermath {
+        next_move,
+        next_attempt: next.map(|(next, _)| calls[next].call),
+        elsewhere: next.is_some_and(|(_, shared)| shared.smaller > 0 && shared.words * 5 < shared.smaller),
+        came_back: next_move == Move::OtherTool && turns_later.is_some_and(|later| later <= COMES_BACK_WITHIN),
+        user_replied: ending.user_replied,
     }
-    let Some(next_turn) = next_turn else {
-        aftermath.next_move = if is_cut_off { Move::CutOff } else { Move::Stopped };
-        return (aftermath, None);
-    };
+}
+
+/// Returns the index of the next attempt of a failed call before the turn `end`, and the words that both share.
+fn next_attempt(
+    calls: &[CallRecord],
+    turns: &[u32],
+    at: usize,
+    end: u32,
+    words: &mut Words,
+) -> Option<(usize, Shared)> {
+    let failed = &calls[at];
     let is_again = |later: &usize| {
-        turns[*later] > turn
-            && end.is_none_or(|end| turns[*later] < end.turn)
+        turns[*later] > turns[at]
+            && turns[*later] < end
             && calls[*later].tool == failed.tool
             && calls[*later].action == failed.action
     };
-    let first = (at + 1..calls.len()).find(is_again);
-    let Some(first) = first else {
-        aftermath.next_move = Move::OtherTool;
-        return (aftermath, None);
-    };
-    let mut candidates: Vec<usize> =
-        (first..calls.len()).take_while(|later| turns[*later] == turns[first]).filter(is_again).collect();
-    if let Some(equal) = candidates.iter().copied().find(|later| calls[*later].arguments == failed.arguments) {
-        candidates = vec![equal];
+    let first = (at + 1..calls.len()).find(is_again)?;
+    let same_turn = || (first..calls.len()).take_while(|later| turns[*later] == turns[first]).filter(is_again);
+    if let Some(equal) = same_turn().find(|later| calls[*later].arguments == failed.arguments) {
+        return Some((equal, words.shared(calls, at, equal)));
     }
-    let words = words_of(&failed.arguments);
-    let mut best = (candidates[0], Shared::of(&words, &calls[candidates[0]].arguments));
-    for later in candidates.into_iter().skip(1) {
-        let shared = Shared::of(&words, &calls[later].arguments);
+    let mut best = (first, words.shared(calls, at, first));
+    for later in same_turn().take(MAX_COMPARED).skip(1) {
+        let shared = words.shared(calls, at, later);
         if shared.is_more_than(best.1) {
             best = (later, shared);
         }
     }
-    let (next, shared) = best;
-    aftermath.next_attempt = Some(calls[next].call);
-    aftermath.elsewhere = shared.smaller > 0 && shared.words * 5 < shared.smaller;
-    aftermath.next_move = match () {
-        () if turns[next] != next_turn => Move::OtherTool,
-        () if calls[next].arguments == failed.arguments => Move::Repeated,
-        () => Move::Changed,
-    };
-    aftermath.came_back = aftermath.next_move == Move::OtherTool && turns[next] - next_turn <= COMES_BACK_WITHIN;
-    (aftermath, Some(next))
+    Some(best)
+}
+
+/// The words of calls, by their index, as far as they were needed.
+struct Words(Vec<Option<BTreeSet<String>>>);
+
+impl Words {
+    fn shared(&mut self, calls: &[CallRecord], one: usize, other: usize) -> Shared {
+        for at in [one, other] {
+            self.0[at].get_or_insert_with(|| words_of(&calls[at].arguments));
+        }
+        match (&self.0[one], &self.0[other]) {
+            (Some(one), Some(other)) => {
+                Shared { words: one.intersection(other).count(), smaller: one.len().min(other.len()) }
+            }
+            _ => Shared { words: 0, smaller: 0 },
+        }
+    }
 }
 
 /// The words that two calls share.
@@ -165,11 +229,6 @@ struct Shared {
 }
 
 impl Shared {
-    fn of(words: &BTreeSet<String>, arguments: &str) -> Shared {
-        let others = words_of(arguments);
-        Shared { words: words.intersection(&others).count(), smaller: words.len().min(others.len()) }
-    }
-
     fn is_more_than(self, other: Shared) -> bool {
         self.words * other.smaller.max(1) > other.words * self.smaller.max(1)
     }
@@ -216,7 +275,7 @@ mod tests {
     /// Returns the moves and next attempts of the failed calls.
     fn followed(lines: &[&str], breaks: &[Break], is_cut_off: bool) -> Vec<(&'static str, Option<u32>)> {
         let mut calls = calls(lines);
-        follow(&mut calls, breaks, is_cut_off);
+        follow(&mut calls, Surroundings { breaks, is_cut_off, ..Surroundings::default() });
         calls.iter().filter_map(|call| Some((call.aftermath?.next_move.name(), call.aftermath?.next_attempt))).collect()
     }
 
@@ -232,6 +291,19 @@ mod tests {
     }
 
     #[test]
+    fn calls_that_are_left_out_are_calls_of_other_tools() {
+        let left_out = |lines: &[&str]| {
+            let mut rows = calls(lines);
+            follow(&mut rows, Surroundings { left_out: &[2], ..Surroundings::default() });
+            let aftermath = rows[0].aftermath.unwrap();
+            (aftermath.next_move.name(), aftermath.next_attempt, aftermath.came_back)
+        };
+        assert_eq!(left_out(&["1 a {} !", "3 a {}"]), ("other_tool", Some(2), true));
+        assert_eq!(left_out(&["1 a {} !"]), ("other_tool", None, false));
+        assert_eq!(left_out(&["1 a {} !", "2 a {}"]), ("repeated", Some(2), false));
+    }
+
+    #[test]
     fn an_answer_and_the_user_end_a_chain() {
         let lines = ["1 a {} !", "3 a {}"];
         let answer = Break { turn: 2, by_user: false };
@@ -240,9 +312,9 @@ mod tests {
         let interrupted = Break { turn: 2, by_user: true };
         assert_eq!(followed(&lines, &[interrupted], false), [("cut_off", None)]);
         let mut rows = calls(&lines);
-        follow(&mut rows, &[answer, user], false);
+        follow(&mut rows, Surroundings { breaks: &[answer, user], ..Surroundings::default() });
         assert!(rows[0].aftermath.unwrap().user_replied);
-        follow(&mut rows, &[answer], false);
+        follow(&mut rows, Surroundings { breaks: &[answer], ..Surroundings::default() });
         assert!(!rows[0].aftermath.unwrap().user_replied);
         // A break after the next turn takes nothing away.
         assert_eq!(followed(&["1 a {} !", "2 a {}"], &[user], false), [("repeated", Some(2))]);
@@ -260,7 +332,7 @@ mod tests {
         // An equal call goes before a similar one, and one call may answer several.
         let equal = [r#"1 a {"x":"p q"} !"#, r#"1 a {"x":"q"} !"#, r#"2 a {"x":"q"}"#, r#"2 b {"x":"q"}"#];
         let mut rows = calls(&equal);
-        follow(&mut rows, &[], false);
+        follow(&mut rows, Surroundings::default());
         let next: Vec<_> = rows.iter().map(|row| row.aftermath.and_then(|aftermath| aftermath.next_attempt)).collect();
         assert_eq!(next, [Some(3), Some(3), None, None]);
         assert_eq!(rows[2].attempt_of, Some(1));
@@ -270,7 +342,7 @@ mod tests {
     fn calls_with_few_common_words_are_another_errand() {
         let lines = |next: &str| {
             let mut rows = calls(&[r#"1 a {"q":"red green blue cyan pink grey"} !"#, next]);
-            follow(&mut rows, &[], false);
+            follow(&mut rows, Surroundings::default());
             rows[0].aftermath.unwrap().elsewhere
         };
         assert!(lines(r#"2 a {"q":"one two three four five six"}"#));
@@ -283,7 +355,7 @@ mod tests {
     fn coming_back_takes_at_most_three_turns_more() {
         let back = |turn: u32| {
             let mut rows = calls(&["1 a {} !", "2 b {}", &format!("{turn} a {{}}")]);
-            follow(&mut rows, &[], false);
+            follow(&mut rows, Surroundings::default());
             rows[0].aftermath.unwrap().came_back
         };
         assert!(back(3) && back(5) && !back(6));

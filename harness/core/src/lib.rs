@@ -29,7 +29,7 @@ mod shard;
 mod tool_failure;
 mod turn;
 
-pub use attempts::{Aftermath, Break, MOVES, Move, follow};
+pub use attempts::{Aftermath, Break, MOVES, Move, Surroundings, follow};
 pub use axes::{
     AgentId, AgentKind, AgentSpec, AxisError, ErrorFormat, FORMATS, FormatEntry, GUARDRAILS, GuardrailEntry,
     Guardrails, Opening, PROGRAM_PREFIX, TemplateSource, ToolsMode,

@@ -1,13 +1,13 @@
 //! Conversations as the rows of a run.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use healbench_core::{
     ActionSpec, AgentKind, AgentSpec, AxisValues, Break, CallRecord, Condition, EndedBy, EnvironmentKind,
     EpisodeCounts, EpisodeRecord, ErrorFormat, Guardrails, ListedEpisode, Origin, Outcome, Plan, PlanOrder,
-    PlannedEnvironment, PlannedScenario, RecordedTurn, RecordedTurns, ResponseRecord, Seed, ToolCall, ToolResponse,
-    ToolSpec, TurnCost, Usage, canonical_json, changed_arguments, follow,
+    PlannedEnvironment, PlannedScenario, RecordedTurn, RecordedTurns, ResponseRecord, Seed, Surroundings, ToolCall,
+    ToolResponse, ToolSpec, TurnCost, Usage, canonical_json, changed_arguments, follow,
 };
 use healbench_reader::reading::{Vocabulary, read};
 use healbench_store::EpisodeResult;
@@ -19,6 +19,9 @@ use crate::{Call, Conversation, ErrorSource, Event, Turn};
 
 /// The name of the condition of a trace.
 pub const OBSERVED: &str = "observed";
+
+/// The longest beginning of an error text that is read, in bytes.
+const MAX_READ_BYTES: usize = 1 << 16;
 
 /// The model of a conversation whose source names none.
 const UNKNOWN_MODEL: &str = "unknown model";
@@ -83,7 +86,7 @@ impl Rows {
         self.shell_tools.extend(rows.errors.shell_tools.iter().cloned());
         let mut result = rows.finish(conversation);
         if self.redacts {
-            redact(&mut result);
+            redact(&mut result, &self.shell_tools);
         }
         result
     }
@@ -139,13 +142,17 @@ struct EpisodeRows<'t> {
     turns: u32,
     recorded: Vec<RecordedTurn>,
     breaks: Vec<Break>,
+    /// The turns with calls that were left out.
+    left_out: Vec<u32>,
     sent: Vec<ToolCall>,
+    /// Tools and arguments of calls that failed.
+    failed: HashSet<(String, Arc<str>)>,
     calls: Vec<CallRecord>,
     responses: Vec<ResponseRecord>,
     errors: Errors,
 }
 
-/// The errors of a conversation, to be read when all of its calls are known.
+/// The errors of a conversation, to be read when all of its calls are known. Those of shells are not.
 #[derive(Default)]
 struct Errors {
     /// The index of each call that failed, and its text.
@@ -165,7 +172,9 @@ impl EpisodeRows<'_> {
             turns: 0,
             recorded: Vec::new(),
             breaks: Vec::new(),
+            left_out: Vec::new(),
             sent: Vec::new(),
+            failed: HashSet::new(),
             calls: Vec::new(),
             responses: Vec::new(),
             errors: Errors::default(),
@@ -194,9 +203,10 @@ impl EpisodeRows<'_> {
         self.context_tokens += u64::from(prose);
         let usage = turn.usage.map(|(input, output)| Usage { input, output, ..Usage::default() });
         let origin = Origin::Model(TurnCost { usage, ..TurnCost::default() });
-        // A turn whose calls were all left out is no answer.
-        if turn.calls.is_empty() && turn.left_out == 0 {
-            self.breaks.push(Break { turn: self.turns, by_user: false });
+        match (turn.calls.len(), turn.left_out) {
+            (0, 0) => self.breaks.push(Break { turn: self.turns, by_user: false }),
+            (_, 0) => {}
+            _ => self.left_out.push(self.turns),
         }
         let calls: Vec<ToolCall> =
             turn.calls.iter().map(|call| ToolCall::new(&call.tool, call.arguments.clone())).collect();
@@ -216,8 +226,11 @@ impl EpisodeRows<'_> {
         let request_tokens = self.tokens.count(&wire_text);
         let arguments: Arc<str> = canonical_json(&sent.arguments).into();
         let error = call.result.as_ref().and_then(|result| result.error);
-        let failed_before = |row: &CallRecord| row.is_error && *row.tool == *sent.tool && *row.arguments == *arguments;
-        let repeated = self.calls.iter().any(failed_before);
+        let key = (sent.tool.clone(), Arc::clone(&arguments));
+        let repeated = self.failed.contains(&key);
+        if error.is_some() {
+            self.failed.insert(key);
+        }
         let (mut response_hash, mut response_tokens, mut response_estimated) = (0, 0, false);
         if let Some(result) = &call.result {
             let response = ToolResponse { content: result.blocks.clone(), is_error: error.is_some() };
@@ -233,8 +246,9 @@ impl EpisodeRows<'_> {
                 tokens,
                 content: response.content,
             });
-            if is_error {
-                self.errors.texts.push((self.calls.len(), result.text.clone()));
+            if is_error && !call.is_shell {
+                let end = result.text.floor_char_boundary(MAX_READ_BYTES);
+                self.errors.texts.push((self.calls.len(), result.text[..end].to_owned()));
             }
         }
         if call.is_shell {
@@ -264,7 +278,9 @@ impl EpisodeRows<'_> {
     }
 
     fn finish(mut self, conversation: &Conversation) -> EpisodeResult {
-        follow(&mut self.calls, &self.breaks, conversation.is_cut_off);
+        let around =
+            Surroundings { breaks: &self.breaks, left_out: &self.left_out, is_cut_off: conversation.is_cut_off };
+        follow(&mut self.calls, around);
         number_chains(&mut self.calls);
         self.read_errors(conversation);
         for at in 0..self.calls.len() {

@@ -4,7 +4,7 @@ use std::time::Instant;
 use healbench_core::{
     Agent, AgentError, AgentKind, CallRecord, CellRef, ChainEnd, Deadline, DrawKey, EndedBy, EnvironmentError,
     EpisodeCounts, EpisodeRecord, EpisodeStart, ModelUsage, Opening, Origin, Outcome, Plan, ProgramReport, Reply,
-    Script, Session, ToolCall, ToolResponse, Turn, changed_arguments, follow,
+    Script, Session, Surroundings, ToolCall, ToolResponse, Turn, changed_arguments, follow,
 };
 use healbench_engine::{Failure, Faults, GuardedReply};
 use healbench_scenarios::{EpisodeState, Schedule};
@@ -551,7 +551,7 @@ impl<'a> EpisodeRun<'a> {
         if !unmet.is_empty() {
             self.unfix_partial_repairs();
         }
-        follow(&mut self.calls, &[], ending.is_cut_off());
+        follow(&mut self.calls, Surroundings { is_cut_off: ending.is_cut_off(), ..Surroundings::default() });
         let record = EpisodeRecord {
             episode: self.episode,
             outcome,

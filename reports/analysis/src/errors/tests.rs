@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use healbench_core::{
     AgentKind, AgentSpec, Condition, EndedBy, EpisodeCounts, ErrorFormat, ErrorReading, ErrorSource, Guardrails,
-    Outcome, PlannedScenario, ResponseRecord, Seed, follow,
+    Outcome, PlannedScenario, ResponseRecord, Seed, Surroundings, follow,
 };
 use healbench_store::{FORMAT_VERSION, RunStatus};
 
@@ -107,7 +107,7 @@ fn rows(episodes: &[&[&str]]) -> Rows {
         for line in lines.iter().filter(|line| **line != "...") {
             calls.push(call(episode as u64, calls.len() as u32 + 1, line, &mut rows.responses));
         }
-        follow(&mut calls, &[], is_cut_off);
+        follow(&mut calls, Surroundings { is_cut_off, ..Surroundings::default() });
         rows.episodes.push(episode_row(episode as u64, &calls));
         rows.calls.extend(calls);
     }

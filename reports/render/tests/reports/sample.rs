@@ -3,7 +3,7 @@
 use healbench_core::{
     AgentKind, AgentSpec, BilledTokens, CallRecord, ChainEnd, Condition, ENDINGS, ERROR_KINDS, EpisodeCounts,
     EpisodeRecord, ErrorFormat, ErrorReading, Guardrails, ModelUsage, Opening, Outcome, Plan, PlannedScenario, Records,
-    Seed, ToolsMode, Usage, follow,
+    Seed, Surroundings, ToolsMode, Usage, follow,
 };
 use healbench_frames::FrameWriter;
 use healbench_store::{FORMAT_VERSION, RunDir, RunManifest, RunStatus};
@@ -149,7 +149,7 @@ fn episode_records(plan: &Plan, episode: u64) -> (EpisodeRecord, Vec<CallRecord>
             chain = None;
         }
     }
-    follow(&mut calls, &[], false);
+    follow(&mut calls, Surroundings::default());
     let solved = calls.last().is_some_and(|call| !call.is_error);
     let outcome = match draw.below(12) {
         0 => Outcome::Infra,
