@@ -14,7 +14,8 @@ fn the_committed_schema_is_the_generated_one() {
 /// Every object requires its fields, allows no others, and every field has a description.
 #[test]
 fn every_field_is_required_and_documented() {
-    for printed in [JsonSchemaKind::Report, JsonSchemaKind::Comparison, JsonSchemaKind::Matrix, JsonSchemaKind::Errors] {
+    for printed in [JsonSchemaKind::Report, JsonSchemaKind::Comparison, JsonSchemaKind::Matrix, JsonSchemaKind::Errors]
+    {
         let schema: Value = serde_json::from_str(&json_schema(printed).unwrap()).unwrap();
         let mut seen = 0;
         check(&schema, &mut seen);
