@@ -107,7 +107,7 @@ fn a_long_text_is_shortened_in_the_answer_alone() {
     let mut texts = texts();
     let long = "word ".repeat(39);
     texts.texts[0].template = Some(long.trim().to_owned());
-    let shown = printed(&texts, 9);
+    let shown = errors(&texts, ErrorOptions { width: 400, color: false, limit: 9 });
     assert!(
         shown.contains("word …' (31 chains") && shown.contains(&format!("create_issue: {}", long.trim())),
         "{shown}"
@@ -125,7 +125,7 @@ fn unknown_rates_are_not_zero() {
     assert!(shown.contains("search: (text not stored)") && shown.contains("reader found: —"), "{shown}");
     assert!(
         shown
-            .contains("reader found: no field, remedy, tool in 3% · fields: body, title · example: episode 12, call 3")
+            .contains("reader found: no field, remedy, tool in 2% · fields: body, title · example: episode 12, call 3")
     );
 }
 
