@@ -19,6 +19,7 @@ fn help_texts() {
         "slurm",
         "report",
         "compare",
+        "errors",
         "view",
         "gate",
         "bless",

@@ -9,6 +9,7 @@ mod clients;
 mod cluster;
 mod contracts;
 mod corrected_settings;
+mod errors;
 #[cfg(unix)]
 mod foreign_runs;
 mod gate;

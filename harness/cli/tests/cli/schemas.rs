@@ -88,6 +88,18 @@ fn a_report_of_an_interrupted_run_matches_its_schema() {
 }
 
 #[test]
+fn error_texts_match_their_schema() {
+    let (sandbox, schema) = (Sandbox::new(), validator("errors"));
+    for name in runs(&sandbox) {
+        for args in [&[][..], &["--by", "agent"], &["--by", "tool", "--limit", "1"]] {
+            let document = print_json(&sandbox, &[&["errors", name, "--json"], args].concat());
+            check(&schema, &document);
+            assert_mutations_are_invalid(&schema, &document);
+        }
+    }
+}
+
+#[test]
 fn comparisons_match_their_schemas() {
     let sandbox = Sandbox::new();
     let names = runs(&sandbox);

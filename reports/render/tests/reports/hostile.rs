@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use healbench_analysis::{
-    CallStep, EpisodeFilter, FilteredEpisodes, IndexedEpisode, Report, Scope, SentCall, Side, Transcript,
-    TranscriptStep, compare, summarize,
+    CallStep, EpisodeFilter, ErrorAxis, ErrorField, ErrorGroup, ErrorTexts, FilteredEpisodes, IndexedEpisode, Report,
+    Scope, SentCall, Side, Transcript, TranscriptStep, compare, summarize,
 };
 use healbench_core::{
     AxisValues, CallRecord, Claim, Condition, ErrorFormat, Guardrails, Measure, Outcome, Plan, Records, TemplateSource,
@@ -16,7 +16,8 @@ use healbench_render::html::{
     ScenarioChange, Transcripts, comparison, episode, episodes, error_page, run, runs,
 };
 use healbench_render::{
-    ComparisonOptions, Detail, TerminalOptions, comparison as compared_in_words, csv, json, markdown, matrix, terminal,
+    ComparisonOptions, Detail, ErrorOptions, TerminalOptions, comparison as compared_in_words, csv, errors, errors_csv,
+    errors_markdown, json, markdown, matrix, terminal,
 };
 use healbench_store::RunManifest;
 use healbench_text::plain_text;
@@ -140,6 +141,18 @@ fn transcript_containing(hostile: &str) -> Transcript {
     }
 }
 
+/// Returns error texts in which every text is `hostile`, and which are also grouped.
+fn error_texts_containing(hostile: &str, mut texts: ErrorTexts) -> ErrorTexts {
+    for text in &mut texts.texts {
+        text.template = Some(hostile.to_owned());
+        text.fields = vec![ErrorField { name: hostile.to_owned(), calls: 1 }];
+    }
+    texts.by = Some(ErrorAxis::Tool);
+    texts.groups = vec![ErrorGroup { name: hostile.to_owned(), counts: texts.totals.clone() }];
+    assert!(!texts.texts.is_empty());
+    texts
+}
+
 /// The outputs of runs with each of these texts.
 static OUTPUTS: LazyLock<Vec<(&str, Outputs)>> =
     LazyLock::new(|| HOSTILE.into_iter().map(|hostile| (hostile, outputs(hostile))).collect());
@@ -155,7 +168,8 @@ struct Outputs {
 fn outputs(hostile: &str) -> Outputs {
     let (plan, manifest, records) = run_containing(hostile);
     let (_folder, kept) = run_with(&plan, &records);
-    let report = summarize(&Rows(&kept), &manifest, Scope::Full).unwrap();
+    let mut report = summarize(&Rows(&kept), &manifest, Scope::Full).unwrap();
+    report.error_texts = report.error_texts.map(|texts| error_texts_containing(hostile, texts));
     let mut transcripts = Transcripts::of(&report);
     let transcript = transcript_containing(hostile);
     let wanted = transcripts.next_batch().unwrap();
@@ -201,6 +215,7 @@ fn outputs(hostile: &str) -> Outputs {
     let row = IndexedEpisode { episode: 0, outcome: Outcome::Limit, calls: 2, errors: 1, billed_tokens: None };
     let options = TerminalOptions { width: 100, color: false, detail: Detail::Scenarios, lines: None };
     let matrix_of = report.matrix.as_ref().unwrap();
+    let error_texts = report.error_texts.as_ref().unwrap();
     Outputs {
         pages: [
             page(false),
@@ -235,6 +250,9 @@ fn outputs(hostile: &str) -> Outputs {
             csv(&report, true).unwrap(),
             matrix(matrix_of, 100, false),
             compared_in_words(&found, ComparisonOptions { width: 100, color: false, flips: 10 }),
+            errors(error_texts, ErrorOptions { width: 100, color: false, limit: 20 }),
+            errors_markdown(error_texts, 20),
+            errors_csv(error_texts).unwrap(),
         ],
         json: vec![json(&report).unwrap(), json(&found).unwrap(), json(matrix_of).unwrap()],
         report,

@@ -9,6 +9,7 @@ mod clustered;
 mod comparison;
 mod copies;
 mod episode_index;
+mod error_texts;
 mod frames;
 mod gate;
 mod gate_markdown;

@@ -56,7 +56,11 @@ pub(super) fn mask(text: &str) -> String {
             at += next.len_utf8();
         } else {
             let word = &rest[..word_length(rest)];
-            mask_word(word, &mut masked);
+            // The end of an element is no path.
+            match masked.ends_with('<') && word.starts_with('/') {
+                true => masked.push_str(word),
+                false => mask_word(word, &mut masked),
+            }
             at += word.len();
         }
     }

@@ -74,6 +74,7 @@ const TEXTS: &[(&str, &str, &str)] = &[
     ),
     (r#"{"a":1,"b":[true,{"c":"deep"}]}"#, "{}", "deep"),
     (r#"{"error":{"type":"routing","code":"GONE","summary":"It is gone."}}"#, "{}", "It is gone."),
+    ("<error><field>title</field> is </b/c> 5</error>", "{}", "<error><field>title</field> is </b/c> …</error>"),
     (r#"{"code":"GONE","path":"x"}"#, "{}", "GONE"),
     ("Expected 'red' | 'dark green'|'blue' at title", "{}", "Expected … at title"),
     // Stack traces and excerpts.
