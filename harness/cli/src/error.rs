@@ -267,6 +267,9 @@ impl From<ReportError> for CliError {
                 Ok(error) => (*error).into(),
                 Err(error) => CliError::new(error),
             },
+            other @ ReportError::Trace => CliError::new(other)
+                .kind(ErrorKind::Invalid)
+                .help("`healbench errors RUN --by agent` compares what followed its errors"),
             other @ ReportError::NoAftermath { .. } => CliError::new(other).help(RUN_AGAIN),
             other => CliError::new(other),
         }

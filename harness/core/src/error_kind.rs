@@ -48,10 +48,10 @@ impl ErrorKind {
     }
 }
 
-/// What the simulated reader finds in an error text.
+/// The findings of the simulated reader in an error text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorReading {
-    /// What the error is about.
+    /// The kind of the error.
     pub kind: ErrorKind,
     /// True if it names an argument as missing or at fault.
     pub names_field: bool,
@@ -61,7 +61,7 @@ pub struct ErrorReading {
     pub names_tool: bool,
 }
 
-/// What tells that a call failed.
+/// The sign that a call failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorSource {

@@ -143,7 +143,7 @@ pub struct EpisodeRecord {
     /// generated data), as 16 hexadecimal digits. Rows with different hashes had different mistakes, faults or data and
     /// are never paired.
     pub schedule_hash: String,
-    /// What else the source of a trace says: `attack=important_instructions`. Empty outside of traces.
+    /// Other facts that the source of a trace states: `attack=important_instructions`. Empty outside of traces.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     /// The number of turns, including messages; null for a program, whose turns are not known.
@@ -328,16 +328,16 @@ pub struct CallRecord {
     /// The tokens of the conversation before this call: prompt, earlier calls and responses. A stateless API receives
     /// them again. Null for a program.
     pub context_tokens: Option<u64>,
-    /// What tells that the call failed; null outside of traces.
+    /// The sign that the call failed; null outside of traces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_source: Option<ErrorSource>,
-    /// What the reader finds in the text of an error; null if the call succeeded.
+    /// The reader's findings in the text of an error; null if the call succeeded or was not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reading: Option<ErrorReading>,
     /// The number of the failed call that this one tries again, by tool and action; null if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt_of: Option<u32>,
-    /// What followed a failed call; null if the call succeeded.
+    /// The turn and the attempts that followed a failed call; null if the call succeeded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aftermath: Option<Aftermath>,
 }

@@ -66,7 +66,7 @@ pub(crate) struct ResponseCache {
     /// Whether a response tells the answer. Keyed by the wire bytes of the call and of the intended call, and the hash of
     /// the response.
     told: FxHashMap<Box<[u8]>, bool>,
-    /// What the reader finds in errors. Keyed by the wire bytes of the call and the hash of the response.
+    /// The reader's findings in errors. Keyed by the wire bytes of the call and the hash of the response.
     readings: FxHashMap<Box<[u8]>, Option<ErrorReading>>,
     /// The approximate size of the cached texts in bytes.
     bytes: usize,

@@ -1,7 +1,7 @@
 use std::error::Error;
 use std::path::PathBuf;
 
-use healbench_core::DuplicateName;
+use healbench_core::{DuplicateName, Plan, PlanOrder};
 
 /// The error of computing a report.
 #[derive(Debug, thiserror::Error)]
@@ -18,6 +18,11 @@ pub enum ReportError {
         /// The index of the episode.
         episode: u64,
     },
+    /// The plan lists the conversations of a trace, which have no cells to be summarized or compared.
+    #[error(
+        "the run is a trace: its conversations were not assigned to conditions, so there is nothing to summarize or pair"
+    )]
+    Trace,
     /// The calls are not those of the episodes.
     #[error(transparent)]
     CallCount(#[from] CallCountError),
@@ -64,6 +69,19 @@ pub enum ReportError {
         /// The index of the first such episode.
         episode: u64,
     },
+}
+
+impl ReportError {
+    /// Refuses a plan that lists its episodes.
+    ///
+    /// # Errors
+    /// [`ReportError::Trace`].
+    pub(crate) fn refuse_listed(plan: &Plan) -> Result<(), ReportError> {
+        match &plan.order {
+            PlanOrder::Product => Ok(()),
+            PlanOrder::Listed(_) => Err(ReportError::Trace),
+        }
+    }
 }
 
 /// The error of calls that are not those of the episodes.

@@ -126,7 +126,7 @@ frame! {
         SCHEDULED scheduled: Option<Flag>;
         /// Hash of the trial schedule. Rows with different hashes are never paired. Null in a trace.
         SCHEDULE_HASH schedule_hash: Option<Text>;
-        /// What else the source of a trace says of the episode. Null if it says nothing, and outside of traces.
+        /// Other facts that the source of a trace states of the episode. Null if it says nothing, and outside of traces.
         TAGS tags: Option<Texts>;
         /// Turns taken. Null for a program.
         TURNS turns: Option<U32>;
@@ -235,9 +235,10 @@ frame! {
         INJECTED injected: Flag;
         /// The kind of the injected fault. Null if there is none, or its kind is not known.
         FAULT fault: Option<Text>;
-        /// What tells that the call failed: `flag`, or `text` for an error that is sent as a success. Null outside of traces.
+        /// The sign that the call failed: `flag`, or `text` for an error that is sent as a success. Null outside of traces.
         ERROR_SOURCE error_source: Option<Text>;
-        /// What the error is about, as found by the reader. Null without an error, and in older runs, as the next three columns.
+        /// The kind of the error, as the reader finds it. Null without an error, if the text was not read, and in older runs, as the next three
+        /// columns.
         ERROR_KIND error_kind: Option<Text>;
         /// True if the text of the error names a field.
         NAMES_FIELD names_field: Option<Flag>;

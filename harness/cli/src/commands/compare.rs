@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use healbench_analysis::{Axis, Change, Side, compare as compare_runs, matrix};
+use healbench_analysis::{Axis, Change, ErrorAxis, ErrorQuery, Side, compare as compare_runs, matrix};
 use healbench_frames::Rows;
 use healbench_render::html::{self, ComparisonPage};
 use healbench_render::{
@@ -9,6 +9,7 @@ use healbench_render::{
 use healbench_store::{RunDir, RunManifest, RunStatus};
 use healbench_text::{part_of, shell_quote};
 
+use super::errors::{ErrorsRequest, Form, print_errors};
 use super::report::{of_one_state, until_one_state, write_page};
 use super::scenario_changes::scenario_changes;
 use crate::args::CompareArgs;
@@ -75,6 +76,12 @@ fn compare_cells(
 ) -> Result<ExitStatus, CliError> {
     // Clap requires an axis if there is no candidate.
     let axis = args.by.unwrap_or(Axis::FORMAT);
+    if side.manifest.plan.is_trace() && axis == Axis::Agent && args.html.is_none() {
+        let query = ErrorQuery { by: Some(ErrorAxis::Agent), ..ErrorQuery::default() };
+        let form = Form::of(args.json, args.markdown, false);
+        let request = ErrorsRequest { query, form, ..ErrorsRequest::default() };
+        return print_errors(run, side.manifest, &request, terminal);
+    }
     let found = of_one_state(run, side.manifest, || Ok(matrix(side, axis, args.reference.as_deref())?))?;
     if let Some(file) = &args.html {
         return write_page(file, &html::matrix_page(&found), terminal);

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use healbench_frames::FrameWriter;
-use healbench_import::{Counts, ImportError, Options, Rows, Summary, import as read_logs};
+use healbench_import::{Conversation, Counts, ImportError, Options, Rows, Summary, import as read_logs};
 use healbench_store::{FileDigest, ImportedFile, RecordedTurnsWriter, RunDir, RunManifest, RunStatus};
 use healbench_text::{count, percent, plain_text, pluralize, shell_quote};
 
@@ -28,45 +28,21 @@ pub(crate) fn import(args: &ImportArgs, terminal: &Terminal) -> Result<ExitStatu
     let mut rows = Rows::new(args.redact);
     let mut manifest = manifest_of(rows.plan().clone());
     let new = RunDir::create(&args.out, &mut manifest, &[], None)?;
-    let mut frames = FrameWriter::create(new.run(), rows.plan())?;
-    let mut turns = RecordedTurnsWriter::create(new.run())?;
-    let options = Options {
-        source: args.source.clone(),
-        tools: args.tools.clone(),
-        skip_tools: args.skip_tools.clone(),
-        shell: args.shell.clone(),
-        routers: args.router.clone(),
-        strict: args.strict,
-    };
+    let mut files =
+        Files { frames: FrameWriter::create(new.run(), rows.plan())?, turns: RecordedTurnsWriter::create(new.run())? };
     let mut failed: Option<CliError> = None;
-    let mut last = Instant::now();
+    let mut progress = Progress { last: Instant::now(), terminal };
     let summary = read_logs(
         &args.paths,
-        &options,
+        &options(args),
         &mut |conversation| {
-            let result = rows.add(&conversation);
-            frames.extend_plan(rows.plan());
-            let written = frames.write_result(&result).map_err(CliError::from);
-            let written = written.and_then(|()| match &result.recorded_turns {
-                Some(recorded) => Ok(turns.write(recorded)?),
-                None => Ok(()),
-            });
-            failed = written.err();
-            match failed.is_some() || supervisor.stop().load(Ordering::Acquire) {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
+            failed = files.write(&mut rows, &conversation).err();
+            if failed.is_some() || supervisor.stop().load(Ordering::Acquire) {
+                return ControlFlow::Break(());
             }
+            ControlFlow::Continue(())
         },
-        &mut |read, total| {
-            if last.elapsed() >= PROGRESS {
-                last = Instant::now();
-                let megabytes = |bytes: u64| count(bytes >> 20);
-                let share = total.map(|total| {
-                    format!(" of {} MiB ({})", megabytes(total), percent(read as f64 / total.max(1) as f64))
-                });
-                terminal.note(&format!("read {}{}", megabytes(read), share.unwrap_or_else(|| " MiB".to_owned())));
-            }
-        },
+        &mut |read, total| progress.tell(read, total),
     )?;
     if let Some(error) = failed {
         return Err(error);
@@ -75,13 +51,10 @@ pub(crate) fn import(args: &ImportArgs, terminal: &Terminal) -> Result<ExitStatu
         return Err(CliError::new("interrupted: nothing was written").status(ExitStatus::Interrupted));
     }
     if rows.plan().is_empty() {
-        let message = "the logs have no conversation with a call, so there is nothing to write";
+        let message = "the logs have no conversation, so there is nothing to write";
         return Err(CliError::new(message).kind(ErrorKind::Invalid));
     }
-    let closed = frames.close()?;
-    let closed_turns = turns.close()?;
-    closed.rename()?;
-    closed_turns.rename()?;
+    files.close()?;
     complete(&mut manifest, &rows, &summary);
     new.run().add_result_files(&mut manifest)?;
     new.run().write_manifest(&manifest)?;
@@ -90,6 +63,60 @@ pub(crate) fn import(args: &ImportArgs, terminal: &Terminal) -> Result<ExitStatu
     let quoted = shell_quote(&run.path().to_string_lossy());
     terminal.note(&format!("run: {quoted}\nthe costliest error texts: healbench errors {quoted}"));
     Ok(ExitStatus::Success)
+}
+
+fn options(args: &ImportArgs) -> Options {
+    Options {
+        source: args.source.clone(),
+        tools: args.tools.clone(),
+        skip_tools: args.skip_tools.clone(),
+        shell: args.shell.clone(),
+        routers: args.router.clone(),
+        strict: args.strict,
+    }
+}
+
+/// The files of the rows.
+struct Files {
+    frames: FrameWriter,
+    turns: RecordedTurnsWriter,
+}
+
+impl Files {
+    fn write(&mut self, rows: &mut Rows, conversation: &Conversation) -> Result<(), CliError> {
+        let result = rows.add(conversation);
+        self.frames.extend_plan(rows.plan());
+        self.frames.write_result(&result)?;
+        if let Some(recorded) = &result.recorded_turns {
+            self.turns.write(recorded)?;
+        }
+        Ok(())
+    }
+
+    fn close(self) -> Result<(), CliError> {
+        let (frames, turns) = (self.frames.close()?, self.turns.close()?);
+        frames.rename()?;
+        Ok(turns.rename()?)
+    }
+}
+
+/// Lines of progress.
+struct Progress<'t> {
+    last: Instant,
+    terminal: &'t Terminal,
+}
+
+impl Progress<'_> {
+    fn tell(&mut self, read: u64, total: Option<u64>) {
+        if self.last.elapsed() < PROGRESS {
+            return;
+        }
+        self.last = Instant::now();
+        let megabytes = |bytes: u64| count(bytes >> 20);
+        let share =
+            total.map(|total| format!(" of {} MiB ({})", megabytes(total), percent(read as f64 / total.max(1) as f64)));
+        self.terminal.note(&format!("read {}{}", megabytes(read), share.unwrap_or_else(|| " MiB".to_owned())));
+    }
 }
 
 fn complete(manifest: &mut RunManifest, rows: &Rows, summary: &Summary) {

@@ -1,9 +1,10 @@
 use std::path::Path;
 
-use healbench_analysis::{Report, Scope, summarize};
+use healbench_analysis::{ErrorAxis, ErrorQuery, Report, Scope, error_texts, summarize};
+use healbench_core::EpisodeRecord;
 use healbench_frames::Rows;
 use healbench_render as render;
-use healbench_render::html::{self, RunPage, Transcripts};
+use healbench_render::html::{self, RunPage, TracePage, Transcripts};
 use healbench_render::{Detail, TerminalOptions};
 use healbench_store::{RunDir, RunDirError, RunManifest, RunStatus};
 use healbench_text::shell_quote;
@@ -32,11 +33,7 @@ fn report_once(args: &ReportArgs, terminal: &Terminal) -> Result<ExitStatus, Cli
     let full_report = || of_one_state(&run, &manifest, || Ok(summarize(&Rows(&run), &manifest, Scope::Full)?));
     if let Some(file) = &args.html {
         let name = args.run.to_string_lossy();
-        let (report, transcripts) = page_data(&run, &manifest)?;
-        let page =
-            RunPage { name: &name, manifest: &manifest, report: &report, transcripts: &transcripts, served: false };
-        let page = html::run(&page)?;
-        return write_page(file, &page, terminal);
+        return write_page(file, &run_page(&run, &manifest, &name, false)?, terminal);
     }
     if let Some(folder) = &args.inspect {
         return write_logs(&run, &manifest, &args.run, folder, terminal);
@@ -90,6 +87,18 @@ pub(super) fn until_one_state<T>(mut command: impl FnMut() -> Result<T, CliError
         }
     }
     done
+}
+
+/// Renders the page of a run, which `view` serves or a file holds.
+pub(crate) fn run_page(run: &RunDir, manifest: &RunManifest, name: &str, served: bool) -> Result<String, CliError> {
+    if manifest.plan.is_trace() {
+        let query = ErrorQuery { by: Some(ErrorAxis::Agent), ..ErrorQuery::default() };
+        let accepts = |row: &EpisodeRecord| !row.is_attacked();
+        let texts = of_one_state(run, manifest, || Ok(error_texts(&Rows(run), manifest, query, &accepts)?))?;
+        return Ok(html::trace(&TracePage { name, manifest, texts: &texts, served }));
+    }
+    let (report, transcripts) = page_data(run, manifest)?;
+    Ok(html::run(&RunPage { name, manifest, report: &report, transcripts: &transcripts, served })?)
 }
 
 /// Computes the content of a run's page: its full report and the transcripts of its examples.

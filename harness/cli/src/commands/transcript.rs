@@ -130,6 +130,11 @@ fn check_reproducible(plan: &Plan) -> Result<(), CliError> {
     if plan.environment.kind == EnvironmentKind::Simulator {
         return Ok(());
     }
+    if plan.is_trace() {
+        return Err(CliError::new("the episodes are those of a trace, which cannot be shown under other settings")
+            .kind(ErrorKind::Invalid)
+            .help("leave out `--guardrails`, `--format`, `--condition` and `--vary`"));
+    }
     let server = plan.environment.to_string();
     Err(CliError::new(format_args!(
         "the episodes were executed on {}, which may answer differently each time, so they cannot be shown under other \
@@ -244,7 +249,7 @@ impl TranscriptBuilder {
         let mut rows = calls.iter();
         let mut number = 0;
         for RecordedTurn { turn, origin } in &recorded.turns {
-            // What the user of a trace said is no turn.
+            // A text of the user is no turn.
             if let (Origin::User, Turn::Message { text }) = (origin, turn) {
                 builder.step(TranscriptStep::User(text.clone()));
                 continue;
@@ -262,7 +267,10 @@ impl TranscriptBuilder {
                 builder.events.push(Event::Call {
                     arguments: call.arguments.clone(),
                     opening: *origin == Origin::Opening,
-                    response: responses.get(&row.response_hash).map_or_else(not_stored, ResponseRecord::text),
+                    response: match row.response_hash {
+                        0 => "[no result]".to_owned(),
+                        hash => responses.get(&hash).map_or_else(not_stored, ResponseRecord::text),
+                    },
                 });
             }
         }

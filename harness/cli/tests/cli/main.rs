@@ -43,6 +43,7 @@ mod shards;
 mod signals;
 mod stored_run;
 mod templates;
+mod traces;
 mod transcripts;
 mod view;
 mod view_episodes;

@@ -184,6 +184,7 @@ struct ColumnLayout {
 pub fn matrix(side: Side<'_>, axis: Axis, reference: Option<&str>) -> Result<Matrix, ComparisonError> {
     let plan = &side.manifest.plan;
     let report = |source| ComparisonError::Report { run: side.name.to_owned(), source };
+    ReportError::refuse_listed(plan).map_err(report)?;
     plan.check_names().map_err(|source| report(source.into()))?;
     let (rows, columns) = layout(plan, axis);
     // Nothing can be compared where a column has one cell.

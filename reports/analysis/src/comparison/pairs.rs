@@ -15,6 +15,7 @@ use super::{
 use crate::condition::ShownCondition;
 use crate::metric::Metric;
 use crate::rate::CONFIDENCE;
+use crate::report_error::ReportError;
 use crate::run_apart::run_apart;
 use crate::statistics::{Resamples, holm};
 
@@ -26,6 +27,10 @@ use crate::statistics::{Resamples, holm};
 /// # Errors
 /// [`ComparisonError`].
 pub fn compare(base: Side<'_>, candidate: Side<'_>) -> Result<Comparison, ComparisonError> {
+    for side in [base, candidate] {
+        ReportError::refuse_listed(&side.manifest.plan)
+            .map_err(|source| ComparisonError::Report { run: side.name.to_owned(), source })?;
+    }
     let (before, after) = (&base.manifest.plan, &candidate.manifest.plan);
     if before.seed != after.seed {
         let (base, candidate) = (before.seed.to_string(), after.seed.to_string());

@@ -43,6 +43,7 @@ pub enum Scope {
 /// [`ReportError::ForeignEpisode`] if the frames belong to another plan.
 pub fn summarize(run: &dyn RunRows, manifest: &RunManifest, scope: Scope) -> Result<Report, ReportError> {
     let plan = &manifest.plan;
+    ReportError::refuse_listed(plan)?;
     plan.check_names()?;
     let mut aggregates = aggregate(run, plan)?;
     let mut resamples = Resamples::new(plan.seed);

@@ -2,22 +2,61 @@
 
 use maud::{Markup, html};
 
+use super::notes::provenance;
+use super::page::{Page, page};
 use super::run_page::RunPage;
 use super::runs::run_address;
 use super::{visible, with_code_spans};
 use crate::errors::{COLUMNS, about, answer, example, fields, found, left_out, notes, template, totals};
-use healbench_analysis::ErrorText;
+use healbench_analysis::{ErrorText, ErrorTexts};
+use healbench_store::RunManifest;
+use healbench_text::pluralize;
 
 /// The largest number of texts in a page.
 const MAX_TEXTS: usize = 20;
 
-/// Renders the section; nothing for a run without errors, or of an older version.
+/// The page of a trace.
+#[derive(Debug)]
+pub struct TracePage<'a> {
+    /// The run's name in commands.
+    pub name: &'a str,
+    pub manifest: &'a RunManifest,
+    /// Its error texts, by agent.
+    pub texts: &'a ErrorTexts,
+    /// True if `healbench view` serves the page.
+    pub served: bool,
+}
+
+/// Renders the page of a trace, which has no conditions and no schedules: its errors by agent, and its error texts.
+pub fn trace(run: &TracePage<'_>) -> String {
+    let plan = &run.manifest.plan;
+    let counts =
+        [(plan.len(), "conversation"), (plan.scenarios.len() as u64, "task"), (plan.agents.len() as u64, "agent")];
+    let counts = counts.map(|(number, noun)| pluralize(number, noun)).join(" · ");
+    let body = html! {
+        p.meta { "trace · " (counts) }
+        h1 { (visible(run.name)) }
+        @if run.served { p { a href={ (run_address(run.name)) "episodes" } { "All conversations" } } }
+        (section(run.name, run.served, run.texts))
+        footer { (provenance(run.manifest)) }
+    };
+    page(&Page { title: run.name, served: run.served, body })
+}
+
+/// Renders the section of a run; nothing for one without errors, or of an older version.
 pub(super) fn error_texts(run: &RunPage<'_>) -> Markup {
-    let Some(texts) = run.report.error_texts.as_ref().filter(|texts| texts.totals.calls > 0) else { return html! {} };
+    match run.report.error_texts.as_ref().filter(|texts| texts.totals.calls > 0) {
+        Some(texts) => section(run.name, run.served, texts),
+        None => html! {},
+    }
+}
+
+fn section(name: &str, served: bool, texts: &ErrorTexts) -> Markup {
     html! {
         h2 #errors { "Error texts" }
         p { (visible(&answer(texts))) }
         p.note { (totals(texts)) }
+        @if let Some(by) = texts.by { (groups(by.name(), texts)) }
         div.scroll tabindex="0" role="region" aria-label="Error texts" {
             table {
                 thead { tr {
@@ -29,7 +68,7 @@ pub(super) fn error_texts(run: &RunPage<'_>) -> Markup {
                     th.text scope="col" { "fields" }
                     th.text scope="col" { "example" }
                 } }
-                tbody { @for text in texts.texts.iter().take(MAX_TEXTS) { (row(run, text)) } }
+                tbody { @for text in texts.texts.iter().take(MAX_TEXTS) { (row(name, served, text)) } }
             }
         }
         @if let Some(more) = left_out(texts, MAX_TEXTS) { p.note { (more) " " code { "healbench errors RUN --limit N" } " has them." } }
@@ -37,7 +76,21 @@ pub(super) fn error_texts(run: &RunPage<'_>) -> Markup {
     }
 }
 
-fn row(run: &RunPage<'_>, text: &ErrorText) -> Markup {
+fn groups(by: &str, texts: &ErrorTexts) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label={ "Errors by " (by) } {
+            table {
+                thead { tr { th.text scope="col" { (by) } @for column in &COLUMNS { th scope="col" { (column.title()) } } } }
+                tbody { @for group in &texts.groups { tr {
+                    th scope="row" { (visible(&group.name)) }
+                    @for column in &COLUMNS { td { ((column.value)(&group.counts)) } }
+                } } }
+            }
+        }
+    }
+}
+
+fn row(name: &str, served: bool, text: &ErrorText) -> Markup {
     html! {
         tr {
             th scope="row" { (visible(&text.tool)) }
@@ -47,7 +100,7 @@ fn row(run: &RunPage<'_>, text: &ErrorText) -> Markup {
             td.text { (found(text)) }
             td.text { (visible(&fields(text).unwrap_or_default())) }
             td.text {
-                @if run.served { a href={ (run_address(run.name)) "episodes/" (text.example.episode) } { (example(text)) } }
+                @if served { a href={ (run_address(name)) "episodes/" (text.example.episode) } { (example(text)) } }
                 @else { (example(text)) }
             }
         }

@@ -44,6 +44,6 @@ pub(super) fn provenance(manifest: &RunManifest) -> Markup {
             @if let Some(revision) = &manifest.revision { " (" (visible(revision)) ")" }
             ": " code { (visible(&manifest.command)) }
         }
-        p { "Seed " (manifest.plan.seed) ": the same plan gives the same rows of simulated readers." }
+        @if !manifest.plan.is_trace() { p { "Seed " (manifest.plan.seed) ": the same plan gives the same rows of simulated readers." } }
     }
 }

@@ -5,7 +5,7 @@ use healbench_analysis::{Report, Scope, Side, Transcript, compare as compare_run
 use healbench_core::{CellRef, ErrorFormat, Guardrails, Plan};
 use healbench_frames::Rows;
 use healbench_render as render;
-use healbench_render::html::{self, ComparisonPage, EpisodePage, ProgressUpdate, RunPage, RunState};
+use healbench_render::html::{self, ComparisonPage, EpisodePage, ProgressUpdate, RunState};
 use healbench_store::{RunDir, RunDirError};
 
 use super::cache::KnownOutcomes;
@@ -15,7 +15,7 @@ use super::request::{CompareQuery, PageQuery, PageRequest};
 use super::response::{CSV, ErrorPage, JSON, MadePage, PageResponse, PageResult, TEXT};
 use super::{episodes, history};
 use crate::clock::since_1970;
-use crate::commands::report::{of_one_state, page_data};
+use crate::commands::report::{of_one_state, run_page};
 use crate::commands::scenario_changes::scenario_changes;
 use crate::commands::show;
 use crate::commands::transcript::{transcripts, transcripts_under};
@@ -70,10 +70,9 @@ fn run(folder: &RunFolder, name: &str, cacheable: &mut bool) -> PageResult {
         return Ok(PageResponse::Page(html::progress_page(name, &manifest, &update)));
     }
     let (run, manifest) = with_frames(run, manifest)?;
-    let (report, transcripts) = page_data(&run, &manifest)?;
-    let page = RunPage { name, manifest: &manifest, report: &report, transcripts: &transcripts, served: true };
+    let page = run_page(&run, &manifest, name, true)?;
     *cacheable = true;
-    Ok(PageResponse::Page(html::run(&page).map_err(CliError::from)?))
+    Ok(PageResponse::Page(page))
 }
 
 /// The progress of a run as JSON.

@@ -1,0 +1,99 @@
+//! Logs of agents, from files to reports.
+
+use serde_json::Value;
+
+use super::*;
+
+/// A conversation with an error and its repair, as an object of the form of OpenAI.
+fn log(model: &str, order: &str) -> String {
+    let call = |id: &str, order: &str| {
+        format!(
+            r#"{{"role":"assistant","content":null,"tool_calls":[{{"id":"{id}","function":{{"name":"cancel","arguments":"{{\"order\":\"{order}\"}}"}}}}]}}"#
+        )
+    };
+    format!(
+        r#"{{"model":"{model}","messages":[{{"role":"user","content":"Cancel {order}."}},{},
+{{"role":"tool","tool_call_id":"1","content":"Error: order {order}x not found"}},{},
+{{"role":"tool","tool_call_id":"2","content":"cancelled"}},{{"role":"assistant","content":"Done."}}]}}"#,
+        call("1", &format!("{order}x")),
+        call("2", order)
+    )
+}
+
+fn imported(sandbox: &Sandbox) -> CommandResult {
+    std::fs::create_dir(sandbox.path("logs")).unwrap();
+    sandbox.write("logs/a.json", &log("m-1", "A-17"));
+    sandbox.write("logs/b.json", &log("m-2", "B-9"));
+    sandbox.write("logs/broken.jsonl", "{\"messages\": [\n");
+    sandbox.start(&["import", "logs", "--out", "trace"])
+}
+
+#[test]
+fn logs_become_a_run_that_commands_read() {
+    let sandbox = Sandbox::new();
+    let result = imported(&sandbox);
+    assert_eq!(result.code, Some(0), "{}", result.err);
+    assert!(result.out.contains("openai-chat: 2 conversations, 4 calls, 4 results, 2 errors"), "{}", result.out);
+    assert!(result.out.contains("broken.jsonl"), "{}", result.out);
+    let errors = sandbox.ok(&["errors", "trace"]).out;
+    assert!(errors.starts_with("2 errors in 2 tasks, in 2 chains: 100% repaired next"), "{errors}");
+    assert!(errors.contains("Observational"), "{errors}");
+    assert_eq!(sandbox.ok(&["report", "trace"]).out, errors);
+    let json: Value = serde_json::from_str(&sandbox.ok(&["errors", "trace", "--json", "--by", "agent"]).out).unwrap();
+    assert_eq!((&json["observational"], &json["groups"][1]["name"]), (&true.into(), &"m-2".into()));
+    assert_eq!(json["texts"][0]["kind"], "reference");
+    let by_agent = sandbox.ok(&["compare", "trace", "--by", "agent"]).out;
+    assert!(by_agent.contains("m-1") && by_agent.contains("m-2"), "{by_agent}");
+    let transcript = sandbox.ok(&["show", "trace", "1"]).out;
+    for part in ["openai-chat/b", "Cancel B-9.", "order B-9x not found", "Done."] {
+        assert!(transcript.contains(part), "{part}: {transcript}");
+    }
+    sandbox.ok(&["report", "trace", "--html", "page.html"]);
+    let page = std::fs::read_to_string(sandbox.path("page.html")).unwrap();
+    assert!(page.contains("Error texts") && page.contains("m-2"), "{page}");
+    let manifest: Value = serde_json::from_slice(&std::fs::read(sandbox.path("trace/manifest.json")).unwrap()).unwrap();
+    assert_eq!(manifest["imported"][0]["name"], "a.json");
+    assert_eq!(manifest["imported"][0]["bytes"], log("m-1", "A-17").len());
+    assert!(manifest["reader"].as_u64() > Some(0));
+}
+
+#[test]
+fn a_trace_is_no_baseline_and_cannot_be_run() {
+    let sandbox = Sandbox::new();
+    imported(&sandbox);
+    for command in [
+        &["gate", "trace", "trace"][..],
+        &["bless", "trace", "--out", "baseline.toml"],
+        &["merge", "trace", "--out", "merged"],
+        &["run", "--resume", "trace"],
+        &["compare", "trace", "trace"],
+        &["report", "trace", "--inspect", "logs-of-inspect"],
+    ] {
+        let result = sandbox.start(command);
+        assert_eq!(result.code, Some(2), "{command:?}: {}", result.err);
+        assert!(result.err.contains("trace"), "{command:?}: {}", result.err);
+    }
+    assert!(!sandbox.path("baseline.toml").exists() && !sandbox.path("merged").exists());
+}
+
+#[test]
+fn an_import_that_fails_leaves_nothing() {
+    let sandbox = Sandbox::new();
+    std::fs::create_dir(sandbox.path("logs")).unwrap();
+    sandbox.write("logs/a.json", &log("m-1", "A-17"));
+    sandbox.write("logs/b.jsonl", "{\"messages\": [\n");
+    sandbox.write("notes.json", "{\"a\": 1}");
+    for (command, says) in [
+        (&["import", "logs", "--strict", "--out", "trace"][..], "b.jsonl"),
+        (&["import", "notes.json", "--out", "trace"], "notes.json"),
+        (&["import", "logs", "--source", "claude", "--out", "trace"], "claude-code"),
+        (&["import", "nowhere", "--out", "trace"], "nowhere"),
+    ] {
+        let result = sandbox.start(command);
+        assert_eq!(result.code, Some(2), "{command:?}: {} {}", result.out, result.err);
+        assert!(result.err.contains(says), "{command:?}: {}", result.err);
+        let left: Vec<_> =
+            std::fs::read_dir(sandbox.path(".")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert!(left.iter().all(|name| name == "logs" || name == "notes.json"), "{command:?}: {left:?}");
+    }
+}
