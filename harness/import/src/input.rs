@@ -1,5 +1,6 @@
 //! The bytes of logs: files, folders and standard input, uncompressed and unpacked as they are read.
 
+mod bounded;
 mod meter;
 mod walk;
 
@@ -8,6 +9,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::rc::Rc;
 
+use self::bounded::{Bound, Bounded};
 use self::meter::Meter;
 pub(crate) use self::meter::Progress;
 pub(crate) use self::walk::{Found, find};
@@ -152,12 +154,22 @@ impl Read for Tolerant<'_> {
 
 /// Reads the logs of an archive, in its order.
 fn read_tar(bytes: Bytes<'_>, place: Place<'_>, layer: usize, sink: &mut Sink<'_>) -> Result<(), Stop> {
-    let mut archive = tar::Archive::new(bytes);
-    for entry in archive.entries()? {
+    let bound = Bound::default();
+    let mut archive = tar::Archive::new(Bounded::new(bytes, bound.clone()));
+    let mut entries = archive.entries()?;
+    let mut end = 0;
+    loop {
+        bound.set(end);
+        let Some(entry) = entries.next() else { return Ok(()) };
         let entry = match entry {
             Ok(entry) => entry,
             Err(error) => return sink.problem_of(place.name, ProblemKind::EndsInTheMiddle, error.to_string()),
         };
+        bound.lift();
+        // Of a sparse file, only the header tells how many bytes are stored.
+        let is_sparse = entry.header().entry_type().is_gnu_sparse();
+        let stored = if is_sparse { entry.header().entry_size()? } else { entry.size() };
+        end = entry.raw_file_position().saturating_add(stored);
         let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
         if !entry.header().entry_type().is_file() || !walk::is_log_name(&name) {
             continue;
@@ -170,7 +182,6 @@ fn read_tar(bytes: Bytes<'_>, place: Place<'_>, layer: usize, sink: &mut Sink<'_
             sink.problem_of(&name, ProblemKind::EndsInTheMiddle, problem)?;
         }
     }
-    Ok(())
 }
 
 /// Reads a log after its source is recognized.
