@@ -23,6 +23,12 @@ const MESSAGES: message::Form = message::Form { error_is_text: true, end_marker:
 /// Stands before the hash of a text that is kept apart.
 const ATTACHMENT: &str = "attachment://";
 
+/// The texts that are kept apart, and how many bytes of them a sample may still hold.
+struct Attachments {
+    texts: HashMap<String, String>,
+    left: usize,
+}
+
 /// A sample.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -143,22 +149,24 @@ fn add_sample(
     }
     conversation.success = sample.scores.as_ref().and_then(success);
     conversation.is_cut_off = !sample.limit.is_null() || !sample.error.is_null();
-    let attachments = sample.attachments.take().unwrap_or_default();
+    let mut attachments = Attachments { texts: sample.attachments.take().unwrap_or_default(), left: MAX_BYTES };
     let events = sample.events.take().unwrap_or_default();
     let mut tools = events.iter().find_map(|event| message::tools(Some(&event.tools)));
     for tool in tools.iter_mut().flatten() {
-        if let Some(text) = attached(&tool.description, &attachments) {
-            text.clone_into(&mut tool.description);
-        }
+        attachments.put_back(&mut tool.description);
     }
     conversation.tools = tools;
     let usages = usages(&events);
     for mut message in sample.messages {
-        attach(&mut message, &attachments);
-        if let Some(usage) = usages.get(text_of(&message, "id")) {
-            message["usage"] = (*usage).clone();
+        attachments.attach(&mut message);
+        let usage = usages.get(text_of(&message, "id"));
+        if let (Some(usage), Some(fields)) = (usage, message.as_object_mut()) {
+            fields.insert("usage".to_owned(), (*usage).clone());
         }
         message::add(&mut draft, &mut message, MESSAGES);
+    }
+    if attachments.left == 0 {
+        return sink.problem(ProblemKind::TooLong, position, "with the texts that are attached to it");
     }
     sink.take(draft)
 }
@@ -197,20 +205,23 @@ fn usages(events: &[SampleEvent]) -> HashMap<&str, &Value> {
         .collect()
 }
 
-/// Puts texts that are kept apart back into a message.
-fn attach(value: &mut Value, attachments: &HashMap<String, String>) {
-    match value {
-        Value::String(text) => {
-            if let Some(attached) = attached(text, attachments) {
-                *text = attached.to_owned();
-            }
+impl Attachments {
+    /// Puts texts that are kept apart back into a message.
+    fn attach(&mut self, value: &mut Value) {
+        match value {
+            Value::String(text) => self.put_back(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.attach(item)),
+            Value::Object(fields) => fields.values_mut().for_each(|field| self.attach(field)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| attach(item, attachments)),
-        Value::Object(fields) => fields.values_mut().for_each(|field| attach(field, attachments)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
-}
 
-fn attached<'a>(text: &str, attachments: &'a HashMap<String, String>) -> Option<&'a str> {
-    attachments.get(text.strip_prefix(ATTACHMENT)?).map(String::as_str)
+    /// Puts back a text that is kept apart, unless all of them together are too long; then none is left.
+    fn put_back(&mut self, text: &mut String) {
+        let Some(attached) = text.strip_prefix(ATTACHMENT).and_then(|hash| self.texts.get(hash)) else { return };
+        self.left = self.left.saturating_sub(attached.len());
+        if self.left > 0 {
+            attached.clone_into(text);
+        }
+    }
 }
