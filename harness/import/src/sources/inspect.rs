@@ -65,14 +65,15 @@ fn add(entry: Entry<'_>, sink: &mut Sink<'_>) -> Result<(), Stop> {
     }
 }
 
-/// Reads a zip file. Its samples come in the order of their names.
-pub(super) fn read_eval(file: File, number: usize, name: &str, sink: &mut Sink<'_>) -> Result<(), Stop> {
+/// Reads a zip file. Its samples come in the order of their names. One that is damaged ends the import only if it was named.
+pub(super) fn read_eval(file: File, log: Log, is_named: bool, sink: &mut Sink<'_>) -> Result<(), Stop> {
+    let name = log.name.clone();
     let mut zip = match ZipArchive::new(BufReader::new(file)) {
         Ok(zip) => zip,
         Err(ZipError::Io(error)) => return Err(error.into()),
-        Err(error) => return sink.problem_of(name, ProblemKind::EndsInTheMiddle, error.to_string()),
+        Err(error) => return sink.problem_of(&name, ProblemKind::EndsInTheMiddle, error.to_string()),
     };
-    sink.begin(Log::new("inspect", number, name));
+    sink.begin(log);
     let mut document = Map::new();
     for member in ["header.json", "_journal/start.json"] {
         if zip.index_for_name(member).is_some()
@@ -84,7 +85,10 @@ pub(super) fn read_eval(file: File, number: usize, name: &str, sink: &mut Sink<'
     }
     if !document.contains_key("eval") {
         let nearest = "a log of inspect has `header.json` with `eval`".to_owned();
-        return Err(ImportError::Unrecognized { file: name.to_owned(), nearest, known: super::names() }.into());
+        if !is_named {
+            return sink.problem_of(&name, ProblemKind::UnknownFile, nearest);
+        }
+        return Err(ImportError::Unrecognized { file: name, nearest, known: super::names() }.into());
     }
     let is_sample = |name: &&str| name.starts_with("samples/") && name.ends_with(".json");
     let mut members: Vec<String> = zip.file_names().filter(is_sample).map(str::to_owned).collect();
