@@ -11,6 +11,8 @@ use crate::problem::{Position, ProblemKind};
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
     pub(crate) conversation: Conversation,
+    /// The name of its task, unless the source names one.
+    pub(crate) own_task: String,
     /// The place of the conversation in its file.
     pub(crate) position: Option<Position>,
     /// The problems, with a detail each.

@@ -1,5 +1,6 @@
 //! The bytes of logs: files, folders and standard input, uncompressed and unpacked as they are read.
 
+mod bounded;
 mod meter;
 mod walk;
 
@@ -8,9 +9,10 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::rc::Rc;
 
+use self::bounded::{Bound, Bounded};
 use self::meter::Meter;
 pub(crate) use self::meter::Progress;
-pub(crate) use self::walk::{Found, find};
+pub(crate) use self::walk::{AllFound, Found, find};
 use crate::error::{ImportError, Stop};
 use crate::head::Outline;
 use crate::problem::ProblemKind;
@@ -48,16 +50,44 @@ struct Place<'a> {
     file: usize,
     /// The name of the log.
     name: &'a str,
+    /// The archive that it is in.
+    archive: Option<&'a str>,
+    /// The name of the folder of the path that was given.
+    folder: &'a str,
     /// True if it was named, and not found in a folder or an archive.
     is_named: bool,
 }
 
-/// Reads a file that was found.
+impl Place<'_> {
+    /// Returns its name for problems, with that of its archive.
+    fn full_name(&self) -> String {
+        self.archive.map_or_else(|| self.name.to_owned(), |archive| format!("{archive}: {}", self.name))
+    }
+
+    /// Returns the log in this place.
+    fn log(&self, source: &'static str) -> Log {
+        let (archive, folder) = (self.archive.map(str::to_owned), self.folder.to_owned());
+        let mut log = Log::new(source, self.file, self.name);
+        (log.archive, log.folder) = (archive, folder);
+        log
+    }
+}
+
+/// Reads a file that was found. One in a folder that cannot be read is a problem.
 pub(crate) fn read_found(found: &Found, progress: &Rc<RefCell<Progress<'_>>>, sink: &mut Sink<'_>) -> Result<(), Stop> {
+    match read_file(found, progress, sink) {
+        Err(Stop::Error(ImportError::Read { file, source })) if !found.is_named => {
+            sink.problem_of(&file, ProblemKind::Broken, source.to_string())
+        }
+        read => read,
+    }
+}
+
+fn read_file(found: &Found, progress: &Rc<RefCell<Progress<'_>>>, sink: &mut Sink<'_>) -> Result<(), Stop> {
     let file = sink.summary.files.len();
     sink.summary.files.push(FileRead { name: found.name.clone(), ..FileRead::default() });
     let read_error = |source| Stop::Error(ImportError::Read { file: found.name.clone(), source });
-    let place = Place { file, name: &found.name, is_named: found.is_named };
+    let place = Place { file, name: &found.name, archive: None, folder: &found.folder, is_named: found.is_named };
     let source: Box<dyn Read> = match &found.path {
         Some(path) => Box::new(File::open(path).map_err(read_error)?),
         None => Box::new(io::stdin()),
@@ -65,7 +95,8 @@ pub(crate) fn read_found(found: &Found, progress: &Rc<RefCell<Progress<'_>>>, si
     let mut meter = Meter::new(source, Rc::clone(progress));
     let read = match &found.path {
         Some(path) if is_zip(path).map_err(read_error)? => {
-            sources::read_eval(File::open(path).map_err(read_error)?, file, &found.name, sink)
+            let zip = File::open(path).map_err(read_error)?;
+            sources::read_eval(zip, place.log(sources::EVAL), found.is_named, sink)
         }
         _ => {
             let bytes = Box::new(BufReader::with_capacity(BUFFER_BYTES, meter.clone()));
@@ -82,7 +113,11 @@ pub(crate) fn read_found(found: &Found, progress: &Rc<RefCell<Progress<'_>>>, si
     Ok(())
 }
 
+/// Returns true for a zip file. A pipe is none, and loses what is read here.
 fn is_zip(path: &std::path::Path) -> io::Result<bool> {
+    if !path.is_file() {
+        return Ok(false);
+    }
     let mut mark = Vec::new();
     File::open(path)?.take(4).read_to_end(&mut mark)?;
     Ok(mark == b"PK\x03\x04")
@@ -98,14 +133,14 @@ fn read_layers(mut bytes: Bytes<'_>, place: Place<'_>, layer: usize, sink: &mut 
     let is_zip = mark.starts_with(b"PK\x03\x04");
     let bytes: Bytes<'_> = Box::new(Cursor::new(mark).chain(bytes));
     if layer >= MAX_LAYERS {
-        return sink.problem_of(place.name, ProblemKind::UnknownFile, "archives in archives");
+        return sink.problem_of(&place.full_name(), ProblemKind::UnknownFile, "archives in archives");
     }
     if is_zip {
-        let error = ImportError::ZipInStream { file: place.name.to_owned() };
+        let error = ImportError::ZipInStream { file: place.full_name() };
         return if place.is_named {
             Err(error.into())
         } else {
-            sink.problem_of(place.name, ProblemKind::UnknownFile, error.to_string())
+            sink.problem_of(&place.full_name(), ProblemKind::UnknownFile, error.to_string())
         };
     }
     if is_tar {
@@ -123,7 +158,7 @@ fn read_layers(mut bytes: Bytes<'_>, place: Place<'_>, layer: usize, sink: &mut 
     let tolerant = Tolerant { inner: decoder, damage: Rc::clone(&damage) };
     read_layers(Box::new(BufReader::with_capacity(BUFFER_BYTES, tolerant)), place, layer + 1, sink)?;
     match damage.take() {
-        Some(problem) => sink.problem_of(place.name, ProblemKind::EndsInTheMiddle, problem),
+        Some(problem) => sink.problem_of(&place.full_name(), ProblemKind::EndsInTheMiddle, problem),
         None => Ok(()),
     }
 }
@@ -152,25 +187,35 @@ impl Read for Tolerant<'_> {
 
 /// Reads the logs of an archive, in its order.
 fn read_tar(bytes: Bytes<'_>, place: Place<'_>, layer: usize, sink: &mut Sink<'_>) -> Result<(), Stop> {
-    let mut archive = tar::Archive::new(bytes);
-    for entry in archive.entries()? {
+    let bound = Bound::default();
+    let mut archive = tar::Archive::new(Bounded::new(bytes, bound.clone()));
+    let mut entries = archive.entries()?;
+    let mut end = 0;
+    loop {
+        bound.set(end);
+        let Some(entry) = entries.next() else { return Ok(()) };
         let entry = match entry {
             Ok(entry) => entry,
-            Err(error) => return sink.problem_of(place.name, ProblemKind::EndsInTheMiddle, error.to_string()),
+            Err(error) => return sink.problem_of(&place.full_name(), ProblemKind::EndsInTheMiddle, error.to_string()),
         };
+        bound.lift();
+        // Of a sparse file, only the header tells how many bytes are stored.
+        let is_sparse = entry.header().entry_type().is_gnu_sparse();
+        let stored = if is_sparse { entry.header().entry_size()? } else { entry.size() };
+        end = entry.raw_file_position().saturating_add(stored);
         let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
         if !entry.header().entry_type().is_file() || !walk::is_log_name(&name) {
             continue;
         }
-        let inner = Place { file: place.file, name: &name, is_named: false };
+        let archive = place.full_name();
+        let inner = Place { name: &name, archive: Some(&archive), is_named: false, ..place };
         let damage = Rc::new(RefCell::new(None));
         let tolerant = Tolerant { inner: Box::new(entry), damage: Rc::clone(&damage) };
         read_layers(Box::new(BufReader::with_capacity(BUFFER_BYTES, tolerant)), inner, layer, sink)?;
         if let Some(problem) = damage.take() {
-            sink.problem_of(&name, ProblemKind::EndsInTheMiddle, problem)?;
+            sink.problem_of(&inner.full_name(), ProblemKind::EndsInTheMiddle, problem)?;
         }
     }
-    Ok(())
 }
 
 /// Reads a log after its source is recognized.
@@ -183,18 +228,17 @@ fn read_log(mut bytes: Bytes<'_>, place: Place<'_>, sink: &mut Sink<'_>) -> Resu
     let outline = Outline::of(&head);
     if head.trim_ascii().is_empty() {
         return if place.is_named {
-            Err(ImportError::Empty { file: place.name.to_owned() }.into())
+            Err(ImportError::Empty { file: place.full_name() }.into())
         } else {
-            sink.problem_of(place.name, ProblemKind::UnknownFile, "it is empty")
+            sink.problem_of(&place.full_name(), ProblemKind::UnknownFile, "it is empty")
         };
     }
     let source = match chosen_source(&outline, place, sink)? {
         Some(source) => source,
         None => return Ok(()),
     };
-    let lower = place.name.to_ascii_lowercase();
-    let is_lines = lower.contains(".jsonl") || lower.contains(".ndjson") || outline.has_many_values();
-    sink.begin(Log::new(source.name, place.file, place.name));
+    let is_lines = walk::is_name_of_lines(place.name) || outline.has_many_values();
+    sink.begin(place.log(source.name));
     (source.read)(LogText { bytes: Box::new(Cursor::new(head).chain(bytes)), is_lines }, sink)
 }
 
@@ -206,11 +250,11 @@ fn chosen_source(outline: &Outline, place: Place<'_>, sink: &mut Sink<'_>) -> Re
     match sources::recognize(outline) {
         Ok(source) => Ok(Some(source)),
         Err(nearest) if place.is_named => {
-            let (file, known) = (place.name.to_owned(), sources::names());
+            let (file, known) = (place.full_name(), sources::names());
             Err(ImportError::Unrecognized { file, nearest, known }.into())
         }
         Err(nearest) => {
-            sink.problem_of(place.name, ProblemKind::UnknownFile, nearest)?;
+            sink.problem_of(&place.full_name(), ProblemKind::UnknownFile, nearest)?;
             Ok(None)
         }
     }

@@ -104,7 +104,8 @@ fn json_wrapping(value: &Value) -> Option<(String, bool)> {
                 return Some((text.to_owned(), is_error));
             }
             if let Some(code) = value.pointer("/metadata/exit_code") {
-                return Some((fields.get("output")?.as_str()?.to_owned(), code.as_i64() != Some(0)));
+                let is_error = code.is_number() && !is_nothing(code);
+                return Some((fields.get("output")?.as_str()?.to_owned(), is_error));
             }
             Some((text_of_blocks(fields.get("content")?.as_array()?)?, is_error))
         }

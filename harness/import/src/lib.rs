@@ -52,10 +52,15 @@ pub fn import(
     if let Some(name) = &options.source {
         sources::by_name(name)?;
     }
-    let files = input::find(paths)?;
+    let input::AllFound { files, unreadable } = input::find(paths)?;
     let total = files.iter().map(|file| file.bytes).sum();
     let progress = Rc::new(RefCell::new(input::Progress { tell: progress, read: 0, total }));
     let mut sink = Sink::new(options, receive);
+    for (folder, error) in unreadable {
+        if let Err(Stop::Error(error)) = sink.problem_of(&folder, ProblemKind::Broken, error.to_string()) {
+            return Err(error);
+        }
+    }
     for file in &files {
         match input::read_found(file, &progress, &mut sink) {
             Ok(()) => {}

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
 use healbench_text::{looks_like_secret, names_secret, secrets_in_url};
-use regex::{Captures, Regex};
 use serde_json::Value;
 
 use crate::conversation::{Conversation, Event};
@@ -16,8 +16,8 @@ const MAX_SECRET_BYTES: usize = 16 * 1024;
 const MIN_PREFIXED_BYTES: usize = 20;
 /// The words in names of values that are secrets, whatever they look like.
 const STRONG_NAMES: [&str; 6] = ["password", "passwd", "passphrase", "secret", "credential", "apikey"];
-/// The number of secrets that are searched at once.
-const SECRETS_PER_SEARCH: usize = 200;
+/// The bytes of the secrets that are searched at once, which bound the size of an automaton.
+const BYTES_PER_SEARCH: usize = 1024 * 1024;
 
 /// Masks the credentials of a conversation. Equal values get equal masks, and different values different ones.
 pub(crate) fn mask_credentials(conversation: &mut Conversation) {
@@ -27,9 +27,12 @@ pub(crate) fn mask_credentials(conversation: &mut Conversation) {
     if found.numbers.is_empty() {
         return;
     }
-    let searches = found.searches();
-    each_text(conversation, &mut |text| found.mask(&searches, text));
-    each_arguments(conversation, &mut |arguments| found.mask_arguments(&searches, None, arguments));
+    each_arguments(conversation, &mut |arguments| found.mask_named(None, arguments));
+    for secrets in found.groups() {
+        let Some(search) = search(secrets) else { continue };
+        each_text(conversation, &mut |text| found.mask(&search, text));
+        each_arguments(conversation, &mut |arguments| found.mask_arguments(&search, arguments));
+    }
 }
 
 fn each_text(conversation: &mut Conversation, visit: &mut impl FnMut(&mut String)) {
@@ -74,6 +77,13 @@ impl Found {
         }
     }
 
+    /// Adds a secret in a text, if it is not too long for one.
+    fn add_part(&mut self, secret: &str) {
+        if secret.len() <= MAX_SECRET_BYTES {
+            self.add(secret, true);
+        }
+    }
+
     fn in_text(&mut self, text: &str) {
         self.in_words(text);
         if text.contains("PRIVATE KEY-----") {
@@ -83,7 +93,7 @@ impl Found {
         for (_, after) in text.match_indices("Bearer ").map(|(at, found)| text.split_at(at + found.len())) {
             let end = after.find(|c: char| !is_token(c)).unwrap_or(after.len());
             if end >= MIN_PREFIXED_BYTES {
-                self.add(&after[..end], true);
+                self.add_part(&after[..end]);
             }
         }
         self.assignments(text);
@@ -93,7 +103,7 @@ impl Found {
     fn in_words(&mut self, text: &str) {
         for word in text.split(|c| !is_token(c)) {
             if word.len() >= MIN_PREFIXED_BYTES && looks_like_secret(word) {
-                self.add(word.trim_end_matches('.'), true);
+                self.add_part(word.trim_end_matches('.'));
             }
         }
     }
@@ -104,7 +114,7 @@ impl Found {
         while let Some(at) = rest.find("://") {
             let end = rest[at..].find(is_end).map_or(rest.len(), |length| at + length);
             let scheme = rest[..at].trim_end_matches(|c: char| c.is_ascii_alphanumeric()).len();
-            secrets_in_url(&rest[scheme..end]).into_iter().for_each(|secret| self.add(secret, true));
+            secrets_in_url(&rest[scheme..end]).into_iter().for_each(|secret| self.add_part(secret));
             rest = &rest[end..];
         }
     }
@@ -124,7 +134,11 @@ impl Found {
 
     /// Finds values after the name of a password: `DB_PASSWORD=…`, `"client_secret": "…"`.
     fn assignments(&mut self, text: &str) {
+        let mut value_end = 0;
         for (at, _) in text.match_indices(['=', ':']) {
+            if at < value_end {
+                continue;
+            }
             let name = text[..at].trim_end_matches(['"', '\'', ' ', '\\']);
             let start = name.rfind(|c: char| !is_token(c)).map_or(0, |before| before + 1);
             let Some(name) = name.get(start..).filter(|name| (4..64).contains(&name.len()) && is_strong(name)) else {
@@ -132,9 +146,11 @@ impl Found {
             };
             let value = text[at + 1..].trim_start_matches(['"', '\'', ' ', '\\']);
             let end = value.find(|c: char| c.is_whitespace() || "\"'\\,;&<>()[]{}`".contains(c));
-            let value = &value[..end.unwrap_or(value.len())];
-            if names_secret(name) && is_random(value) {
-                self.add(value, true);
+            let end = end.unwrap_or(value.len());
+            value_end = text.len() - value.len() + end;
+            let value = &value[..end];
+            if value.len() <= MAX_SECRET_BYTES && names_secret(name) && is_random(value) {
+                self.add_part(value);
             }
         }
     }
@@ -155,43 +171,65 @@ impl Found {
         }
     }
 
-    /// Returns patterns that find all secrets, longer ones first.
-    fn searches(&self) -> Vec<Regex> {
-        let mut secrets: Vec<&String> = self.everywhere.iter().collect();
+    /// Returns the secrets in groups that are searched one after the other, longer ones first.
+    fn groups(&self) -> Vec<Vec<&str>> {
+        let mut secrets: Vec<&str> = self.everywhere.iter().map(String::as_str).collect();
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-        let any = |secrets: &[&String]| {
-            let escaped: Vec<String> = secrets.iter().map(|secret| regex::escape(secret)).collect();
-            regex::RegexBuilder::new(&escaped.join("|")).size_limit(usize::MAX).build().ok()
-        };
-        secrets.chunks(SECRETS_PER_SEARCH).filter_map(any).collect()
+        let mut groups: Vec<Vec<&str>> = Vec::new();
+        let mut bytes = BYTES_PER_SEARCH;
+        for secret in secrets {
+            if bytes + secret.len() > BYTES_PER_SEARCH {
+                groups.push(Vec::new());
+                bytes = 0;
+            }
+            bytes += secret.len();
+            groups.last_mut().into_iter().for_each(|group| group.push(secret));
+        }
+        groups
     }
 
-    fn mask(&self, searches: &[Regex], text: &mut String) {
-        for search in searches {
-            let masked = search.replace_all(text, |found: &Captures<'_>| self.mask_of(&found[0]));
-            if let std::borrow::Cow::Owned(masked) = masked {
-                *text = masked;
-            }
+    fn mask(&self, search: &AhoCorasick, text: &mut String) {
+        if !search.is_match(text.as_str()) {
+            return;
         }
+        let mut masked = String::with_capacity(text.len());
+        search.replace_all_with(text, &mut masked, |_, secret, masked| {
+            masked.push_str(&self.mask_of(secret));
+            true
+        });
+        *text = masked;
     }
 
     fn mask_of(&self, secret: &str) -> String {
         self.numbers.get(secret).map_or_else(|| "[key]".to_owned(), |number| format!("[key {number}]"))
     }
 
-    fn mask_arguments(&self, searches: &[Regex], name: Option<&str>, value: &mut Value) {
+    /// Masks the arguments whose names tell that they are secrets.
+    fn mask_named(&self, name: Option<&str>, value: &mut Value) {
         match value {
             Value::String(text) if name.is_some_and(|name| is_named_secret(name, text)) => *text = self.mask_of(text),
-            Value::String(text) => self.mask(searches, text),
-            Value::Array(items) => items.iter_mut().for_each(|item| self.mask_arguments(searches, name, item)),
-            Value::Object(fields) => {
-                for (name, field) in fields.iter_mut() {
-                    self.mask_arguments(searches, Some(name), field);
-                }
-            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.mask_named(name, item)),
+            Value::Object(fields) => fields.iter_mut().for_each(|(name, field)| self.mask_named(Some(name), field)),
+            Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    fn mask_arguments(&self, search: &AhoCorasick, value: &mut Value) {
+        match value {
+            Value::String(text) => self.mask(search, text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.mask_arguments(search, item)),
+            Value::Object(fields) => fields.values_mut().for_each(|field| self.mask_arguments(search, field)),
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
+}
+
+/// Returns an automaton that finds secrets, of those at one place the longest.
+fn search(secrets: Vec<&str>) -> Option<AhoCorasick> {
+    let mut builder = AhoCorasickBuilder::new();
+    // A table of all transitions would be faster, and a hundred times as large.
+    builder.kind(Some(AhoCorasickKind::ContiguousNFA)).match_kind(MatchKind::LeftmostLongest);
+    builder.build(secrets).ok()
 }
 
 fn is_token(c: char) -> bool {

@@ -1,6 +1,6 @@
 //! The way of a conversation from its reader to whoever receives it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::ControlFlow;
 
 use crate::conversation::{Call, Conversation, ErrorSource, Event};
@@ -27,6 +27,8 @@ pub(crate) struct Sink<'a> {
     log: Log,
     /// The positions of the next conversations of the files.
     positions: BTreeMap<usize, usize>,
+    /// The names of tasks that stand for conversations without one, and how many have begun like each.
+    tasks: HashMap<String, usize>,
 }
 
 /// A log that is read: a file, or one in an archive.
@@ -38,33 +40,58 @@ pub(crate) struct Log {
     pub(crate) file: usize,
     /// Its name, relative to the path that was given.
     pub(crate) name: String,
+    /// The archive that it is in.
+    pub(crate) archive: Option<String>,
+    /// The name of the folder of the path that was given.
+    pub(crate) folder: String,
     /// The number of its conversations so far.
     conversations: usize,
+    /// The details of problems that were told and are not told again.
+    told: BTreeSet<&'static str>,
 }
 
 impl Log {
     pub(crate) fn new(source: &'static str, file: usize, name: &str) -> Log {
-        Log { source, file, name: name.to_owned(), conversations: 0 }
+        Log { source, file, name: name.to_owned(), ..Log::default() }
     }
 
-    /// Returns its name without the endings.
-    fn stem(&self) -> &str {
-        let (folder, file) = self.name.rfind('/').map_or(("", &*self.name), |at| self.name.split_at(at + 1));
-        let mut stem = file;
-        while let Some((before, end)) = stem.rsplit_once('.') {
-            if before.is_empty() || !["zst", "gz", "json", "jsonl", "ndjson", "eval"].contains(&end) {
-                break;
-            }
-            stem = before;
-        }
-        &self.name[..folder.len() + stem.len()]
+    /// Returns its name for problems, with that of its archive.
+    fn full_name(&self) -> String {
+        self.archive.as_ref().map_or_else(|| self.name.clone(), |archive| format!("{archive}: {}", self.name))
     }
+
+    /// Returns what tells it from other logs with its name: its archive, or the folder that it was found in.
+    fn parent(&self) -> &str {
+        self.archive.as_deref().map_or(&self.folder, stem)
+    }
+}
+
+/// Returns the name of a file without the endings.
+fn stem(name: &str) -> &str {
+    const ENDINGS: [&str; 9] = ["zst", "gz", "json", "jsonl", "ndjson", "eval", "tar", "tgz", "tzst"];
+    let (folder, file) = name.rfind('/').map_or(("", name), |at| name.split_at(at + 1));
+    let mut stem = file;
+    while let Some((before, end)) = stem.rsplit_once('.') {
+        if before.is_empty() || !ENDINGS.contains(&end) {
+            break;
+        }
+        stem = before;
+    }
+    &name[..folder.len() + stem.len()]
 }
 
 impl<'a> Sink<'a> {
     pub(crate) fn new(options: &'a Options, receiver: Receiver<'a>) -> Sink<'a> {
         let (summary, suggestions) = (Summary::default(), Suggestions::default());
-        Sink { options, summary, suggestions, receiver, log: Log::default(), positions: BTreeMap::new() }
+        Sink {
+            options,
+            summary,
+            suggestions,
+            receiver,
+            log: Log::default(),
+            positions: BTreeMap::new(),
+            tasks: HashMap::new(),
+        }
     }
 
     /// Begins a log.
@@ -88,10 +115,30 @@ impl<'a> Sink<'a> {
         let conversation = &mut draft.conversation;
         conversation.source = self.log.source;
         conversation.task = match self.log.conversations {
-            1 => self.log.stem().to_owned(),
-            n => format!("{}/{n}", self.log.stem()),
+            1 => stem(&self.log.name).to_owned(),
+            n => format!("{}/{n}", stem(&self.log.name)),
         };
+        draft.own_task.clone_from(&conversation.task);
         draft
+    }
+
+    /// Returns a name that no other task got here: `task`, else with its parent before it, else with a number too.
+    fn task_of_its_own(&mut self, task: String) -> String {
+        if !self.tasks.contains_key(&task) {
+            self.tasks.insert(task.clone(), 1);
+            return task;
+        }
+        let parent = self.log.parent();
+        let name = if parent.is_empty() { task } else { format!("{parent}/{task}") };
+        let mut number = self.tasks.get(&name).copied().unwrap_or(0) + 1;
+        let numbered = |number| if number == 1 { name.clone() } else { format!("{name}#{number}") };
+        while self.tasks.contains_key(&numbered(number)) {
+            number += 1;
+        }
+        self.tasks.insert(numbered(number), 1);
+        let own = numbered(number);
+        self.tasks.insert(name, number);
+        own
     }
 
     /// Counts a problem of the log.
@@ -101,7 +148,20 @@ impl<'a> Sink<'a> {
         position: Position,
         detail: impl Into<String>,
     ) -> Result<(), Stop> {
-        self.add_problem(Problem { kind, file: self.log.name.clone(), position, detail: detail.into() })
+        self.add_problem(Problem { kind, file: self.log.full_name(), position, detail: detail.into() })
+    }
+
+    /// Counts a problem that is told once for a log.
+    pub(crate) fn problem_once(
+        &mut self,
+        kind: ProblemKind,
+        position: Option<Position>,
+        detail: &'static str,
+    ) -> Result<(), Stop> {
+        if !self.log.told.insert(detail) {
+            return Ok(());
+        }
+        self.problem(kind, position.unwrap_or(Position::File), detail)
     }
 
     /// Counts a problem of a file that is no log, or damaged as a whole.
@@ -134,6 +194,9 @@ impl<'a> Sink<'a> {
             self.problem(kind, position, detail)?;
         }
         let mut conversation = draft.conversation;
+        if conversation.task == draft.own_task {
+            conversation.task = self.task_of_its_own(draft.own_task);
+        }
         if conversation.is_cut_off && conversation.source != RECORDED {
             self.problem(ProblemKind::CutOff, position, "")?;
         }

@@ -18,7 +18,7 @@ use std::fs::File;
 use crate::error::{ImportError, Stop};
 use crate::head::Outline;
 use crate::input::LogText;
-use crate::sink::Sink;
+use crate::sink::{Log, Sink};
 
 /// A source of logs.
 #[derive(Clone, Copy)]
@@ -44,6 +44,9 @@ impl std::fmt::Debug for Source {
 
 /// The source of the proxy's sessions, which never have the last answer of a model.
 pub(crate) const RECORDED: &str = "healbench";
+
+/// The source of `.eval` files.
+pub(crate) const EVAL: &str = "inspect";
 
 /// The sources. The first one whose needs are met is recognized.
 pub const SOURCES: [Source; 10] = [
@@ -197,6 +200,6 @@ pub(crate) fn recognize(outline: &Outline) -> Result<&'static Source, String> {
 }
 
 /// Reads a `.eval` file of Inspect, which is a zip file.
-pub(crate) fn read_eval(zip: File, file: usize, name: &str, sink: &mut Sink<'_>) -> Result<(), Stop> {
-    inspect::read_eval(zip, file, name, sink)
+pub(crate) fn read_eval(zip: File, log: Log, is_named: bool, sink: &mut Sink<'_>) -> Result<(), Stop> {
+    inspect::read_eval(zip, log, is_named, sink)
 }

@@ -114,7 +114,10 @@ fn add_chain(
             add_user(&mut draft, line, is_left_out);
         } else if line.is("assistant") && !is_left_out && line.is_api_error_message != Some(true) {
             let model = text_of(&line.message, "model");
-            if !model.is_empty() && model != NO_MODEL {
+            if model == NO_MODEL {
+                continue;
+            }
+            if !model.is_empty() {
                 *models.entry(model.to_owned()).or_default() += 1;
             }
             add_turn(&mut draft, line);

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::sessions::{self, Session};
 use crate::error::Stop;
 use crate::input::LogText;
-use crate::problem::Position;
+use crate::problem::{Position, ProblemKind};
 use crate::sink::Sink;
 
 /// A row.
@@ -18,7 +18,7 @@ struct Row {
     tool: String,
     arguments: Value,
     is_error: bool,
-    text: String,
+    text: Option<String>,
 }
 
 pub(super) fn read(log: LogText<'_>, sink: &mut Sink<'_>) -> Result<(), Stop> {
@@ -30,10 +30,13 @@ fn add(mut session: Session<Row>, sink: &mut Sink<'_>) -> Result<(), Stop> {
     draft.position = session.lines.first().map(|first| Position::Line(first.number));
     // A row is written when a call is answered.
     session.lines.sort_by_key(|line| line.line.call);
+    if session.lines.iter().any(|line| line.line.text.is_none()) {
+        sink.problem_once(ProblemKind::NoResult, draft.position, "recorded without --record-texts")?;
+    }
     for row in session.lines.into_iter().map(|line| line.line) {
         let id = row.call.to_string();
         draft.call(Some(&id), &id, &row.tool, row.arguments);
-        draft.result(&id, vec![row.text], row.is_error);
+        draft.result(&id, row.text.into_iter().collect(), row.is_error);
     }
     sink.take(draft)
 }

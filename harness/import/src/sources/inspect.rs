@@ -23,6 +23,12 @@ const MESSAGES: message::Form = message::Form { error_is_text: true, end_marker:
 /// Stands before the hash of a text that is kept apart.
 const ATTACHMENT: &str = "attachment://";
 
+/// The texts that are kept apart, and how many bytes of them a sample may still hold.
+struct Attachments {
+    texts: HashMap<String, String>,
+    left: usize,
+}
+
 /// A sample.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -59,14 +65,15 @@ fn add(entry: Entry<'_>, sink: &mut Sink<'_>) -> Result<(), Stop> {
     }
 }
 
-/// Reads a zip file. Its samples come in the order of their names.
-pub(super) fn read_eval(file: File, number: usize, name: &str, sink: &mut Sink<'_>) -> Result<(), Stop> {
+/// Reads a zip file. Its samples come in the order of their names. One that is damaged ends the import only if it was named.
+pub(super) fn read_eval(file: File, log: Log, is_named: bool, sink: &mut Sink<'_>) -> Result<(), Stop> {
+    let name = log.name.clone();
     let mut zip = match ZipArchive::new(BufReader::new(file)) {
         Ok(zip) => zip,
         Err(ZipError::Io(error)) => return Err(error.into()),
-        Err(error) => return sink.problem_of(name, ProblemKind::EndsInTheMiddle, error.to_string()),
+        Err(error) => return sink.problem_of(&name, ProblemKind::EndsInTheMiddle, error.to_string()),
     };
-    sink.begin(Log::new("inspect", number, name));
+    sink.begin(log);
     let mut document = Map::new();
     for member in ["header.json", "_journal/start.json"] {
         if zip.index_for_name(member).is_some()
@@ -78,7 +85,10 @@ pub(super) fn read_eval(file: File, number: usize, name: &str, sink: &mut Sink<'
     }
     if !document.contains_key("eval") {
         let nearest = "a log of inspect has `header.json` with `eval`".to_owned();
-        return Err(ImportError::Unrecognized { file: name.to_owned(), nearest, known: super::names() }.into());
+        if !is_named {
+            return sink.problem_of(&name, ProblemKind::UnknownFile, nearest);
+        }
+        return Err(ImportError::Unrecognized { file: name, nearest, known: super::names() }.into());
     }
     let is_sample = |name: &&str| name.starts_with("samples/") && name.ends_with(".json");
     let mut members: Vec<String> = zip.file_names().filter(is_sample).map(str::to_owned).collect();
@@ -143,22 +153,24 @@ fn add_sample(
     }
     conversation.success = sample.scores.as_ref().and_then(success);
     conversation.is_cut_off = !sample.limit.is_null() || !sample.error.is_null();
-    let attachments = sample.attachments.take().unwrap_or_default();
+    let mut attachments = Attachments { texts: sample.attachments.take().unwrap_or_default(), left: MAX_BYTES };
     let events = sample.events.take().unwrap_or_default();
     let mut tools = events.iter().find_map(|event| message::tools(Some(&event.tools)));
     for tool in tools.iter_mut().flatten() {
-        if let Some(text) = attached(&tool.description, &attachments) {
-            text.clone_into(&mut tool.description);
-        }
+        attachments.put_back(&mut tool.description);
     }
     conversation.tools = tools;
     let usages = usages(&events);
     for mut message in sample.messages {
-        attach(&mut message, &attachments);
-        if let Some(usage) = usages.get(text_of(&message, "id")) {
-            message["usage"] = (*usage).clone();
+        attachments.attach(&mut message);
+        let usage = usages.get(text_of(&message, "id"));
+        if let (Some(usage), Some(fields)) = (usage, message.as_object_mut()) {
+            fields.insert("usage".to_owned(), (*usage).clone());
         }
         message::add(&mut draft, &mut message, MESSAGES);
+    }
+    if attachments.left == 0 {
+        return sink.problem(ProblemKind::TooLong, position, "with the texts that are attached to it");
     }
     sink.take(draft)
 }
@@ -197,20 +209,23 @@ fn usages(events: &[SampleEvent]) -> HashMap<&str, &Value> {
         .collect()
 }
 
-/// Puts texts that are kept apart back into a message.
-fn attach(value: &mut Value, attachments: &HashMap<String, String>) {
-    match value {
-        Value::String(text) => {
-            if let Some(attached) = attached(text, attachments) {
-                *text = attached.to_owned();
-            }
+impl Attachments {
+    /// Puts texts that are kept apart back into a message.
+    fn attach(&mut self, value: &mut Value) {
+        match value {
+            Value::String(text) => self.put_back(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.attach(item)),
+            Value::Object(fields) => fields.values_mut().for_each(|field| self.attach(field)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| attach(item, attachments)),
-        Value::Object(fields) => fields.values_mut().for_each(|field| attach(field, attachments)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
-}
 
-fn attached<'a>(text: &str, attachments: &'a HashMap<String, String>) -> Option<&'a str> {
-    attachments.get(text.strip_prefix(ATTACHMENT)?).map(String::as_str)
+    /// Puts back a text that is kept apart, unless all of them together are too long; then none is left.
+    fn put_back(&mut self, text: &mut String) {
+        let Some(attached) = text.strip_prefix(ATTACHMENT).and_then(|hash| self.texts.get(hash)) else { return };
+        self.left = self.left.saturating_sub(attached.len());
+        if self.left > 0 {
+            attached.clone_into(text);
+        }
+    }
 }

@@ -159,8 +159,8 @@ pub(crate) fn usage(usage: &Value) -> Option<(u64, u64)> {
     let received = count(&["output_tokens", "completion_tokens"])?;
     // Anthropic does not count them as input; the others do.
     let cached = ["cache_creation_input_tokens", "cache_read_input_tokens"];
-    let cached: u64 = cached.iter().filter_map(|name| usage.get(*name)?.as_u64()).sum();
-    Some((sent + cached, received))
+    let sent = cached.iter().filter_map(|name| usage.get(*name)?.as_u64()).fold(sent, u64::saturating_add);
+    Some((sent, received))
 }
 
 /// Returns the tools of a list, in whatever form: with `parameters`, `input_schema` or `inputSchema`, also inside of `function`.

@@ -73,6 +73,7 @@ fn add_call(draft: &mut Draft, turn: Option<&str>, part: &mut Value) {
 fn usage(part: &Value) -> Option<(u64, u64)> {
     let tokens = part.get("tokens")?;
     let count = |path: &str| tokens.pointer(path).and_then(Value::as_u64);
-    let sent = count("/input")? + count("/cache/read").unwrap_or(0) + count("/cache/write").unwrap_or(0);
-    Some((sent, count("/output")? + count("/reasoning").unwrap_or(0)))
+    let more = |count: Option<u64>| count.unwrap_or(0);
+    let sent = count("/input")?.saturating_add(more(count("/cache/read"))).saturating_add(more(count("/cache/write")));
+    Some((sent, count("/output")?.saturating_add(more(count("/reasoning")))))
 }

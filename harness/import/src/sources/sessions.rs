@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde::Deserialize;
 
+use super::RECORDED;
 use super::documents::{MAX_BYTES, tell_repair};
 use crate::error::Stop;
 use crate::input::LogText;
@@ -24,6 +25,8 @@ pub(crate) struct Session<L> {
     /// True if the log ends in the middle of its last line.
     pub(crate) is_cut_off: bool,
     bytes: usize,
+    /// The number of its last line.
+    last: u64,
 }
 
 /// Reads lines, groups them by what `id_of` returns, and passes each session to `add` at the end of the log, in the order of their first
@@ -36,6 +39,8 @@ pub(crate) fn read<L: for<'a> Deserialize<'a>>(
     sink: &mut Sink<'_>,
 ) -> Result<(), Stop> {
     let mut open: BTreeMap<String, Session<L>> = BTreeMap::new();
+    // The sessions that are open, by their last lines.
+    let mut by_last: BTreeMap<u64, String> = BTreeMap::new();
     let mut too_long: HashSet<String> = HashSet::new();
     let (mut text, mut number, mut bytes) = (Vec::new(), 0, 0);
     let mut last_id = String::new();
@@ -65,31 +70,34 @@ pub(crate) fn read<L: for<'a> Deserialize<'a>>(
         };
         let Some(id) = id_of(&line).filter(|id| !too_long.contains(id)) else { continue };
         last_id = id;
-        let new = || Session { lines: Vec::new(), is_cut_off: false, bytes: 0 };
+        let new = || Session { lines: Vec::new(), is_cut_off: false, bytes: 0, last: 0 };
         let session = open.entry(last_id.clone()).or_insert_with(new);
         session.lines.push(Numbered { number, line });
         session.bytes += text.len();
         bytes += text.len();
+        by_last.remove(&session.last);
+        session.last = number;
         if session.bytes > MAX_BYTES {
             bytes -= session.bytes;
             open.remove(&last_id);
             too_long.insert(last_id.clone());
             sink.problem(ProblemKind::TooLong, position, format!("session {last_id}"))?;
+        } else {
+            by_last.insert(number, last_id.clone());
         }
         if bytes > MAX_BYTES
-            && let Some(oldest) = oldest(&open)
-            && let Some(session) = open.remove(&oldest)
+            && let Some((last, oldest)) = by_last.pop_first()
+            && let Some(mut session) = open.remove(&oldest)
         {
             bytes -= session.bytes;
+            session.is_cut_off = true;
+            if sink.log().source == RECORDED {
+                sink.problem(ProblemKind::CutOff, Position::Line(last), "too many sessions are open")?;
+            }
             add(session, sink)?;
         }
     }
     let mut rest: Vec<Session<L>> = open.into_values().collect();
     rest.sort_by_key(|session| session.lines.first().map(|first| first.number));
     rest.into_iter().try_for_each(|session| add(session, sink))
-}
-
-fn oldest<L>(open: &BTreeMap<String, Session<L>>) -> Option<String> {
-    let last = |session: &Session<L>| session.lines.last().map(|last| last.number);
-    open.iter().min_by_key(|(_, session)| last(session)).map(|(id, _)| id.clone())
 }

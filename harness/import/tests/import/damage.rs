@@ -153,7 +153,10 @@ fn sessions_of_more_than_64_mib_together_are_not_held() {
     let log = lines(&[line("a", "1", true), line("b", "2", true), line("a", "3", false)]);
     assert_eq!(
         problems("s.jsonl", log.as_bytes()),
-        (["user 1\n", "user 2\n", "user 3\n"].map(str::to_owned).to_vec(), vec![])
+        (
+            ["user 1\n", "user 2\n", "user 3\n"].map(str::to_owned).to_vec(),
+            vec![(ProblemKind::CutOff, Position::Line(1))]
+        )
     );
     // A session that is too long alone is left out, and so are its later lines.
     let log = lines(&[line("a", "1", true), line("a", "2", true), line("a", "3", false), line("b", "4", false)]);

@@ -54,6 +54,10 @@ fn wrappings_are_taken_off() {
     assert_eq!(judged(&nested.into()), "text {\"error\":\"deep\"}");
     let flagged = json!({"content": [{"type": "text", "text": "it is gone"}], "isError": true}).to_string();
     assert_eq!(judged(&block(&flagged).into()), "flag it is gone");
+    for (code, flag) in [(json!(null), ""), (json!("no"), ""), (json!(0), ""), (json!(2), "flag ")] {
+        let shell = json!({"output": "done", "metadata": {"exit_code": code}}).to_string();
+        assert_eq!(judged(&shell.into()), format!("{flag}done"));
+    }
     // After four levels the text stays as it is.
     let five = (0..5).fold("inside".to_owned(), |text, _| block(&text));
     assert_eq!(judged(&five.into()), block("inside"));

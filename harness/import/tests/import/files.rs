@@ -47,7 +47,7 @@ fn compressed_files_and_archives_are_read_in_order() {
     let texts: Vec<String> = all.iter().map(|one| outline(one).lines().next().unwrap().to_owned()).collect();
     assert_eq!(texts, ["user c", "user b", "user y", "user x", "user y", "user x"]);
     let tasks: Vec<&str> = all.iter().map(|one| one.task.as_str()).collect();
-    assert_eq!(tasks, ["a/c", "b", "d/y", "d/x", "d/y", "d/x"]);
+    assert_eq!(tasks, ["a/c", "b", "d/y", "d/x", "q/d/y", "q/d/x"]);
     assert_eq!(all.iter().map(|one| one.origin).collect::<Vec<_>>(), [(0, 0), (1, 0), (2, 0), (2, 1), (3, 0), (3, 1)]);
     let names: Vec<&str> = summary.files.iter().map(|file| file.name.as_str()).collect();
     assert_eq!(names, ["a/c.json.gz", "b.json", "p.tar", "q.tar.zst"]);
@@ -111,4 +111,80 @@ fn a_receiver_may_have_enough() {
     assert_eq!((received, summary.is_stopped), (1, true));
     let size = u64::try_from(log("a.json").len()).unwrap();
     assert_eq!(told, (size, Some(2 * size)));
+}
+
+/// Returns the tasks of conversations.
+fn tasks(all: &[healbench_import::Conversation]) -> Vec<&str> {
+    all.iter().map(|one| one.task.as_str()).collect()
+}
+
+#[test]
+fn logs_without_tasks_have_tasks_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let paths = ["x/a/log.json", "x/b/log.json", "y/b/log.json"].map(|name| folder.path().join(name));
+    for path in &paths {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, log("go")).unwrap();
+    }
+    assert_eq!(tasks(&import_paths(&paths, &Options::default()).unwrap().0), ["log", "b/log", "b/log#2"]);
+    let folders = ["x", "y"].map(|name| folder.path().join(name));
+    assert_eq!(tasks(&import_paths(&folders, &Options::default()).unwrap().0), ["a/log", "b/log", "y/b/log"]);
+    let two = [log("a"), log("b")].join(&b'\n');
+    std::fs::write(folder.path().join("x/a.jsonl"), two).unwrap();
+    std::fs::write(folder.path().join("x/a/2.json"), log("c")).unwrap();
+    let folders = [folder.path().join("x")];
+    assert_eq!(tasks(&import_paths(&folders, &Options::default()).unwrap().0), ["a/2", "a/log", "a", "x/a/2", "b/log"]);
+}
+
+#[test]
+fn a_pipe_is_read_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let writer = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || std::fs::write(pipe, zstd::encode_all(&log("piped")[..], 1).unwrap())
+    });
+    let (all, summary) = import_paths(&[pipe], &Options::default()).unwrap();
+    writer.join().unwrap().unwrap();
+    assert_eq!((outline(&all[0]).as_str(), summary.files[0].sha256.len()), ("user piped\nturn end\n", 64));
+}
+
+#[test]
+fn a_damaged_eval_in_a_folder_is_one_of_many_files() {
+    let damaged = b"PK\x03\x04 and no more";
+    let files: [(&str, &[u8]); 2] = [("a.eval", damaged), ("b.json", &log("b"))];
+    let (all, summary) = import_files(&files, &Options::default()).unwrap();
+    assert_eq!((all.len(), summary.problems.listed.len()), (1, 1));
+    let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    zip.start_file("other.json", zip::write::SimpleFileOptions::default()).unwrap();
+    let other = zip.finish().unwrap().into_inner();
+    let files: [(&str, &[u8]); 2] = [("a.eval", &other), ("b.json", &log("b"))];
+    let (all, summary) = import_files(&files, &Options::default()).unwrap();
+    assert_eq!((all.len(), summary.problems.counts[&ProblemKind::UnknownFile]), (1, 1));
+}
+
+#[test]
+fn only_the_ending_of_a_file_tells_that_it_has_lines() {
+    let pretty = format!("{:#}", serde_json::from_slice::<serde_json::Value>(&log("go")).unwrap());
+    let (all, _) = import_files(&[("old.jsonl.d/a.json", pretty.as_bytes())], &Options::default()).unwrap();
+    assert_eq!(all.len(), 1);
+}
+
+#[test]
+fn problems_in_an_archive_name_it() {
+    let packed = tar(&[("d/y.json", b"{\"a\": 1}".to_vec()), ("z.json", log("z"))]);
+    let (_, summary) = import_files(&[("logs.tar", &packed)], &Options::default()).unwrap();
+    assert_eq!(summary.problems.listed[0].file, "logs.tar: d/y.json");
+}
+
+#[test]
+fn recordings_without_texts_are_told_once() {
+    let row = |episode: &str| json!({"episode": episode, "call": 1, "effect": "none", "tool": "a", "arguments": {}, "is_error": false});
+    let calls = format!("{}\n{}\n", row("1"), row("2"));
+    let files: [(&str, &[u8]); 2] =
+        [("calls-1.jsonl", calls.as_bytes()), ("episodes-1.jsonl", b"{\"episode\": \"1\"}")];
+    let (all, summary) = import_files(&files, &Options::default()).unwrap();
+    let told: Vec<&str> = summary.problems.listed.iter().map(|problem| problem.detail.as_str()).collect();
+    assert_eq!((all.len(), told), (2, vec!["recorded without --record-texts"]));
 }

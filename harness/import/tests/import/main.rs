@@ -5,6 +5,7 @@
 mod damage;
 mod errors;
 mod files;
+mod hostile;
 mod pairing;
 mod routers;
 mod rows;
