@@ -144,7 +144,7 @@ pub struct TaskRate {
     /// The share.
     #[serde(flatten)]
     pub rate: Rate,
-    /// What a new sample of as many tasks would show: Student's t over clusters of scenarios. Where no cluster differs from another, each
+    /// The shares to expect of a new sample of as many tasks: Student's t over clusters of scenarios. Where no cluster differs from another, each
     /// counts once in Wilson's interval. Null below 10 clusters.
     pub interval: Option<Interval>,
 }

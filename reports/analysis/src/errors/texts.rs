@@ -1,8 +1,8 @@
 //! The texts of failed calls, masked.
 
 use std::collections::hash_map::DefaultHasher;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::hash::{Hash as _, Hasher as _};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::hash::{Hash, Hasher as _};
 
 use healbench_core::CallRecord;
 use serde_json::Value;
@@ -11,7 +11,7 @@ use super::template;
 use crate::report_error::ReportError;
 use crate::run_rows::RunRows;
 
-/// The largest number of masked texts that are kept for calls that repeat others.
+/// The largest number of masked texts, and of calls, that are kept for calls that repeat others.
 const MAX_KEPT: usize = 1 << 14;
 
 /// The largest number of names of a tool's arguments.
@@ -22,6 +22,8 @@ pub(super) struct Texts {
     messages: HashMap<u64, String>,
     /// Masked texts, by the response and a hash of the arguments.
     masked: HashMap<(u64, u64), String>,
+    /// Hashes of tools and arguments whose names are known.
+    seen: HashSet<u64>,
     /// The names of arguments by tool, from all of its calls, and the names of tools.
     names: BTreeMap<String, BTreeSet<String>>,
 }
@@ -38,11 +40,19 @@ impl Texts {
             let text = unwrapped.unwrap_or_else(|| response.text());
             messages.insert(response.response_hash, template::message(&text));
         })?;
-        Ok(Texts { messages, masked: HashMap::new(), names: BTreeMap::new() })
+        Ok(Texts { messages, masked: HashMap::new(), seen: HashSet::new(), names: BTreeMap::new() })
     }
 
     /// Adds the names of a call's arguments, and of the fields that its response names.
     pub(super) fn add_names(&mut self, call: &CallRecord) {
+        let key = hash_of(&(&call.tool, &call.arguments, &call.named_fields));
+        if self.seen.contains(&key) {
+            return;
+        }
+        if self.seen.len() == MAX_KEPT {
+            self.seen.clear();
+        }
+        self.seen.insert(key);
         let names = match self.names.get_mut(&*call.tool) {
             Some(names) => names,
             None => self.names.entry(call.tool.to_string()).or_default(),
@@ -58,9 +68,7 @@ impl Texts {
     /// Returns the text of a failed call after the first step of masking; `None` if the run does not store it.
     pub(super) fn masked(&mut self, call: &CallRecord) -> Option<String> {
         let message = self.messages.get(&call.response_hash)?;
-        let mut hasher = DefaultHasher::new();
-        call.arguments.hash(&mut hasher);
-        let key = (call.response_hash, hasher.finish());
+        let key = (call.response_hash, hash_of(&call.arguments));
         if let Some(masked) = self.masked.get(&key) {
             return Some(masked.clone());
         }
@@ -79,6 +87,12 @@ impl Texts {
             self.names.contains_key(word) || names.is_some_and(|names| names.contains(word))
         })
     }
+}
+
+fn hash_of(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
 }
 
 fn add_name(name: &str, names: &mut BTreeSet<String>) {
