@@ -37,7 +37,7 @@ pub(crate) fn add(draft: &mut Draft, message: &mut Value, form: Form) {
 pub(crate) fn add_turn(draft: &mut Draft, message: &mut Map<String, Value>, turn: Option<&str>) {
     let usage = message.get("usage").and_then(usage);
     if let Some(usage) = usage {
-        draft.turn(turn).usage = Some(usage);
+        draft.turn(turn, |turn| turn.usage = Some(usage));
     }
     let content = message.get_mut("content").map(Value::take).unwrap_or_default();
     draft.model_text(turn, &texts(&content).join("\n"));
