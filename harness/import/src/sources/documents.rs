@@ -18,6 +18,8 @@ pub(crate) struct Form {
     pub(crate) lists: &'static [&'static str],
     /// Fields of which one makes an entry a conversation.
     pub(crate) marks: &'static [&'static str],
+    /// Fields of a document that say something of all of its conversations.
+    pub(crate) shared: &'static [&'static str],
     /// Adds the conversation in an entry. The fields of its document that stand before it come with it.
     pub(crate) add: fn(Entry, &mut Sink<'_>) -> Result<(), Stop>,
 }
@@ -145,6 +147,10 @@ fn read_object(scanner: &mut Scanner<Bytes<'_>>, form: &Form, sink: &mut Sink<'_
         scanner.value(&mut name)?;
         let name: String = serde_json::from_slice(&name).unwrap_or_default();
         scanner.skip_if(b':')?;
+        if has_list && form.shared.contains(&name.as_str()) {
+            let detail = format!("`{name}` stands after the conversations");
+            sink.problem(ProblemKind::Broken, Position::File, detail)?;
+        }
         let is_list = form.lists.contains(&name.as_str()) && scanner.peek()? == Some(b'[');
         if is_list && !form.marks.iter().any(|mark| document.contains_key(*mark)) {
             read_array(scanner, &document, form, sink)?;
@@ -163,7 +169,11 @@ fn read_object(scanner: &mut Scanner<Bytes<'_>>, form: &Form, sink: &mut Sink<'_
                         document.insert(name, value);
                         tell_repair(problem, Position::File, sink)?;
                     }
-                    Err(error) => sink.problem(ProblemKind::Broken, Position::File, format!("{name}: {error}"))?,
+                    Err(error) => sink.problem(
+                        ProblemKind::Broken,
+                        Position::File,
+                        format!("{name}: {}", repair::place_of(&error)),
+                    )?,
                 }
             }
         }
@@ -206,7 +216,7 @@ fn add(
             (form.add)(Entry { value, position, document }, sink)
         }
         Err(_) if end == End::Missing => sink.problem(ProblemKind::EndsInTheMiddle, position, ""),
-        Err(error) => sink.problem(ProblemKind::Broken, position, error.to_string()),
+        Err(error) => sink.problem(ProblemKind::Broken, position, repair::place_of(&error)),
     }
 }
 

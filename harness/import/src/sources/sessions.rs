@@ -61,7 +61,7 @@ pub(crate) fn read<L: for<'a> Deserialize<'a>>(
             }
             Err(error) => {
                 let kind = if end == End::Missing { ProblemKind::EndsInTheMiddle } else { ProblemKind::Broken };
-                sink.problem(kind, position, error.to_string())?;
+                sink.problem(kind, position, repair::place_of(&error))?;
                 if let Some(session) = open.get_mut(&last_id).filter(|_| end == End::Missing) {
                     session.is_cut_off = true;
                 }
