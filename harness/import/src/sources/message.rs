@@ -143,6 +143,11 @@ fn text_of_block(block: &Value) -> Option<&str> {
     }
 }
 
+/// Returns true if a text begins, after white space, with one of these.
+pub(crate) fn begins_with_any(text: &str, beginnings: &[&str]) -> bool {
+    beginnings.iter().any(|beginning| text.trim_start().starts_with(beginning))
+}
+
 pub(crate) fn owned(texts: Vec<&str>) -> Vec<String> {
     texts.into_iter().map(str::to_owned).collect()
 }
