@@ -1,6 +1,6 @@
 //! A conversation that is being read, with the ids that tell which result belongs to which call.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use serde_json::{Map, Value};
 
@@ -19,18 +19,41 @@ pub(crate) struct Draft {
     pub(crate) problems: Vec<(ProblemKind, String)>,
     /// The ids of the calls of each event; an empty text where there is none.
     ids: Vec<Vec<String>>,
-    /// The calls with an id, in their order.
-    calls: HashMap<String, Vec<Place>>,
+    /// The calls with an id.
+    calls: HashMap<String, SameId>,
+    /// The last event with calls.
+    last_calls: Option<usize>,
+    /// The results that came for `last_calls`, in their order, until another event begins.
+    arrived: Vec<Arrived>,
+    /// True if results of `last_calls` came before those.
+    is_answered: bool,
     /// The event of each turn that a source gives an id.
     turns: HashMap<String, usize>,
     last_time: String,
 }
 
 /// The place of a call.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     event: usize,
     call: usize,
+}
+
+/// The calls with the same id.
+#[derive(Debug)]
+struct SameId {
+    last: Place,
+    /// Those without a result.
+    open: BTreeSet<Place>,
+}
+
+/// A result of a turn.
+#[derive(Debug)]
+enum Arrived {
+    /// That of the call at this position, by its id.
+    Matched(usize),
+    /// One whose id tells of no call that is open.
+    Stray { id: String, result: CallResult },
 }
 
 impl Draft {
@@ -45,12 +68,11 @@ impl Draft {
         }
     }
 
-    /// Returns the turn with an id. Without one it is the last turn, unless a result or a text of the user ended that.
-    pub(crate) fn turn(&mut self, id: Option<&str>) -> &mut Turn {
+    /// Does something with the turn with an id. Without one it is the last turn, unless a result or a text of the user ended that.
+    pub(crate) fn turn(&mut self, id: Option<&str>, change: impl FnOnce(&mut Turn)) {
         let event = self.turn_index(id);
-        match &mut self.conversation.events[event] {
-            Event::Turn(turn) => turn,
-            Event::User { .. } => unreachable!("an event of a turn is a turn"),
+        if let Some(Event::Turn(turn)) = self.conversation.events.get_mut(event) {
+            change(turn);
         }
     }
 
@@ -64,12 +86,18 @@ impl Draft {
             return event;
         }
         match self.conversation.events.last() {
-            Some(Event::Turn(turn)) if turn.calls.iter().all(|call| call.result.is_none()) => self.ids.len() - 1,
+            Some(Event::Turn(_)) if !self.has_result(self.ids.len() - 1) => self.ids.len() - 1,
             _ => self.push(Event::Turn(Turn::default())),
         }
     }
 
+    /// Returns true if a result came for one of the calls of the last event.
+    fn has_result(&self, last: usize) -> bool {
+        self.last_calls == Some(last) && (!self.arrived.is_empty() || self.is_answered)
+    }
+
     fn push(&mut self, event: Event) -> usize {
+        self.settle();
         self.conversation.events.push(event);
         self.ids.push(Vec::new());
         self.ids.len() - 1
@@ -77,11 +105,12 @@ impl Draft {
 
     /// Appends to the text of a turn.
     pub(crate) fn model_text(&mut self, turn: Option<&str>, text: &str) {
-        let turn = self.turn(turn);
-        if !turn.text.is_empty() && !text.is_empty() {
-            turn.text.push('\n');
-        }
-        turn.text.push_str(text);
+        self.turn(turn, |turn| {
+            if !turn.text.is_empty() && !text.is_empty() {
+                turn.text.push('\n');
+            }
+            turn.text.push_str(text);
+        });
     }
 
     /// Sets the usage of the last turn.
@@ -108,7 +137,7 @@ impl Draft {
 
     fn push_call(&mut self, turn: Option<&str>, id: &str, tool: &str, arguments: Value) {
         let event = self.turn_index(turn);
-        if !id.is_empty() && self.ids[event].iter().any(|known| known == id) {
+        if self.calls.get(id).is_some_and(|same| same.last.event == event) {
             self.problem(ProblemKind::DuplicateId, format!("{tool}, id {id}"));
         }
         let Event::Turn(turn) = &mut self.conversation.events[event] else { return };
@@ -116,7 +145,15 @@ impl Draft {
         let call = self.ids[event].len();
         self.ids[event].push(id.to_owned());
         if !id.is_empty() {
-            self.calls.entry(id.to_owned()).or_default().push(Place { event, call });
+            let place = Place { event, call };
+            let same = self.calls.entry(id.to_owned()).or_insert_with(|| SameId { last: place, open: BTreeSet::new() });
+            same.last = place;
+            same.open.insert(place);
+        }
+        if self.last_calls.is_none_or(|last| last < event) {
+            self.settle();
+            self.last_calls = Some(event);
+            self.is_answered = false;
         }
     }
 
@@ -142,22 +179,91 @@ impl Draft {
     }
 
     /// Adds the result of a call. An empty id is none.
+    ///
+    /// It belongs to the first open call of the last turn with that id, else to an open one of an earlier turn. The others are kept until
+    /// the turn is over.
     pub(crate) fn result(&mut self, id: &str, blocks: Vec<String>, is_error: bool) {
-        let place = if id.is_empty() { self.first_open(|_| true) } else { self.place_of(id) };
-        let open = place.and_then(|place| self.call_at(place)).filter(|call| call.result.is_none());
-        let Some(call) = open else {
-            let kind = if place.is_some() { ProblemKind::DuplicateId } else { ProblemKind::NoCall };
-            let detail = if id.is_empty() { String::new() } else { format!("id {id}") };
-            self.problem(kind, detail);
+        let error = is_error.then_some(ErrorSource::Flag);
+        let result = CallResult { blocks, text: String::new(), error };
+        let Some(last) = self.last_calls else {
+            self.tell_stray(id);
             return;
         };
-        let error = is_error.then_some(ErrorSource::Flag);
-        call.result = Some(CallResult { blocks, text: String::new(), error });
+        let Some(place) = self.take_open(id, last) else {
+            self.arrived.push(Arrived::Stray { id: id.to_owned(), result });
+            return;
+        };
+        if place.event == last {
+            self.arrived.push(Arrived::Matched(place.call));
+        }
+        if let Some(call) = self.call_at(place) {
+            call.result = Some(result);
+        }
+    }
+
+    /// Returns the open call that has an id, and counts it as answered.
+    fn take_open(&mut self, id: &str, last: usize) -> Option<Place> {
+        let open = &mut self.calls.get_mut(id)?.open;
+        let place = *open.range(Place { event: last, call: 0 }..).next().or_else(|| open.last())?;
+        open.remove(&place);
+        Some(place)
+    }
+
+    fn tell_stray(&mut self, id: &str) {
+        let kind = if self.calls.contains_key(id) { ProblemKind::DuplicateId } else { ProblemKind::NoCall };
+        self.problem(kind, if id.is_empty() { String::new() } else { format!("id {id}") });
+    }
+
+    /// Finds the calls of results whose ids tell nothing. If a turn has as many results as calls, they come in the order of the calls;
+    /// otherwise such results are those of the calls that are open, and with too many of them only where no id says otherwise.
+    fn settle(&mut self) {
+        let arrived = std::mem::take(&mut self.arrived);
+        let Some(event) = self.last_calls.filter(|_| !arrived.is_empty()) else { return };
+        let was_answered = std::mem::replace(&mut self.is_answered, true);
+        let has_stray = arrived.iter().any(|one| matches!(one, Arrived::Stray { .. }));
+        let Some(Event::Turn(turn)) = self.conversation.events.get_mut(event).filter(|_| has_stray) else { return };
+        let is_in_order = !was_answered && arrived.len() == turn.calls.len();
+        let is_too_many = arrived.len() > turn.calls.len();
+        let mut strays = Vec::new();
+        for one in arrived {
+            match one {
+                Arrived::Matched(call) if is_in_order => {
+                    strays.extend(turn.calls[call].result.take().map(|result| (String::new(), result)));
+                }
+                Arrived::Matched(_) => {}
+                Arrived::Stray { id, result } => strays.push((id, result)),
+            }
+        }
+        let mut told = Vec::new();
+        // Calls with an id and those without, each from the first one that may be open.
+        let (mut any, mut nameless) = (0, 0);
+        for (id, result) in strays {
+            let is_open = |call: &usize| turn.calls[*call].result.is_none();
+            let is_nameless = |call: &usize| self.ids[event][*call].is_empty() && is_open(call);
+            let call = if is_too_many && !id.is_empty() {
+                nameless = (nameless..turn.calls.len()).find(is_nameless).unwrap_or(turn.calls.len());
+                nameless
+            } else {
+                any = (any..turn.calls.len()).find(is_open).unwrap_or(turn.calls.len());
+                any
+            };
+            match turn.calls.get_mut(call) {
+                Some(call) => call.result = Some(result),
+                None => told.push(id),
+            }
+        }
+        for (call, id) in self.ids[event].iter().enumerate().filter(|(call, _)| turn.calls[*call].result.is_some()) {
+            if let Some(same) = self.calls.get_mut(id) {
+                same.open.remove(&Place { event, call });
+            }
+        }
+        told.iter().for_each(|id| self.tell_stray(id));
     }
 
     /// Marks the result of the last call with an id as an error.
     pub(crate) fn flag(&mut self, id: &str) {
-        let place = self.calls.get(id).and_then(|places| places.last()).copied();
+        self.settle();
+        let place = self.calls.get(id).map(|same| same.last);
         if let Some(result) = place.and_then(|place| self.call_at(place)).and_then(|call| call.result.as_mut()) {
             result.error = Some(ErrorSource::Flag);
         }
@@ -166,35 +272,6 @@ impl Draft {
     /// Returns true if there is a call with this id.
     pub(crate) fn has_call(&self, id: &str) -> bool {
         self.calls.contains_key(id)
-    }
-
-    /// Returns the call that the result with an id belongs to: the first open one of the last turn with that id, then that of an earlier
-    /// turn, then the first of the last turn that has no id.
-    fn place_of(&mut self, id: &str) -> Option<Place> {
-        if let Some(place) = self.first_open(|known| known == id) {
-            return Some(place);
-        }
-        let known = self.calls.get(id).cloned().unwrap_or_default();
-        let is_open = |place: &&Place| self.call_ref(**place).is_some_and(|call| call.result.is_none());
-        let earlier = known.iter().rev().find(is_open).or(known.last());
-        earlier.copied().or_else(|| self.first_open(str::is_empty))
-    }
-
-    /// Returns the first call of the last turn without a result whose id fits.
-    fn first_open(&self, is_fit: impl Fn(&str) -> bool) -> Option<Place> {
-        let is_turn = |event: &Event| matches!(event, Event::Turn(turn) if !turn.calls.is_empty());
-        let event = self.conversation.events.iter().rposition(is_turn)?;
-        let Event::Turn(turn) = &self.conversation.events[event] else { return None };
-        let is_open = |(id, call): (&String, &Call)| is_fit(id) && call.result.is_none();
-        let call = self.ids[event].iter().zip(&turn.calls).position(is_open)?;
-        Some(Place { event, call })
-    }
-
-    fn call_ref(&self, place: Place) -> Option<&Call> {
-        match self.conversation.events.get(place.event)? {
-            Event::Turn(turn) => turn.calls.get(place.call),
-            Event::User { .. } => None,
-        }
     }
 
     fn call_at(&mut self, place: Place) -> Option<&mut Call> {
@@ -216,6 +293,7 @@ impl Draft {
 
     /// Notes what tells of calls without a result, and of a log that ends in the middle.
     pub(crate) fn finish(&mut self) {
+        self.settle();
         let mut open = Vec::new();
         for event in &self.conversation.events {
             if let Event::Turn(turn) = event {

@@ -100,7 +100,7 @@ fn json_wrapping(value: &Value) -> Option<(String, bool)> {
         Value::Array(blocks) => Some((text_of_blocks(blocks)?, false)),
         Value::Object(fields) => {
             let is_error = fields.get("isError") == Some(&Value::Bool(true));
-            if let Some(text) = text_of_block(value) {
+            if let Some(text) = typed_text(value) {
                 return Some((text.to_owned(), is_error));
             }
             if let Some(code) = value.pointer("/metadata/exit_code") {
@@ -115,11 +115,12 @@ fn json_wrapping(value: &Value) -> Option<(String, bool)> {
 
 /// Returns the texts of blocks that are all texts.
 fn text_of_blocks(blocks: &[Value]) -> Option<String> {
-    let texts: Option<Vec<&str>> = blocks.iter().map(text_of_block).collect();
+    let texts: Option<Vec<&str>> = blocks.iter().map(typed_text).collect();
     texts.filter(|texts| !texts.is_empty()).map(|texts| texts.join("\n"))
 }
 
-fn text_of_block(block: &Value) -> Option<&str> {
+/// Returns the text of a block that says that it is one. Other JSON may have a `text` too, and is no wrapping.
+fn typed_text(block: &Value) -> Option<&str> {
     if block.get("type")?.as_str()? == "text" { block.get("text")?.as_str() } else { None }
 }
 

@@ -1,10 +1,12 @@
 //! Credentials in conversations, and the masks that stand for them.
 
 use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
 use healbench_text::{looks_like_secret, names_secret, secrets_in_url};
-use serde_json::Value;
+use regex::Regex;
+use serde_json::{Map, Value};
 
 use crate::conversation::{Conversation, Event};
 
@@ -16,6 +18,16 @@ const MAX_SECRET_BYTES: usize = 16 * 1024;
 const MIN_PREFIXED_BYTES: usize = 20;
 /// The words in names of values that are secrets, whatever they look like.
 const STRONG_NAMES: [&str; 6] = ["password", "passwd", "passphrase", "secret", "credential", "apikey"];
+/// Shorter numbers are not masked, because they may be counts.
+const MIN_NUMBER_BYTES: usize = 4;
+/// A key in a header.
+static AUTHORIZATION: LazyLock<Regex> = LazyLock::new(|| {
+    let pattern = r#"(?i)\bauthorization["'\\]*\s*[:=]\s*["'\\]*(?:basic|bearer|digest|token)\s+([a-z0-9+/=._~-]{8,})"#;
+    Regex::new(pattern).expect("the pattern is tested")
+});
+/// A token behind the name of its kind.
+static BEARER: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(?i)\bbearer\s+([a-z0-9+/=._~-]{20,})").expect("the pattern is tested"));
 /// The bytes of the secrets that are searched at once, which bound the size of an automaton.
 const BYTES_PER_SEARCH: usize = 1024 * 1024;
 
@@ -24,6 +36,7 @@ pub(crate) fn mask_credentials(conversation: &mut Conversation) {
     let mut found = Found::default();
     each_text(conversation, &mut |text| found.in_text(text));
     each_arguments(conversation, &mut |arguments| found.in_arguments(None, arguments));
+    each_name(conversation, &mut |name| found.in_text(name));
     if found.numbers.is_empty() {
         return;
     }
@@ -32,6 +45,31 @@ pub(crate) fn mask_credentials(conversation: &mut Conversation) {
         let Some(search) = search(secrets) else { continue };
         each_text(conversation, &mut |text| found.mask(&search, text));
         each_arguments(conversation, &mut |arguments| found.mask_arguments(&search, arguments));
+        each_name(conversation, &mut |name| found.mask(&search, name));
+    }
+}
+
+/// Returns a text that belongs to no conversation without its credentials.
+pub(crate) fn mask_text(mut text: String) -> String {
+    let mut found = Found::default();
+    found.in_text(&text);
+    for search in found.groups().into_iter().filter_map(search) {
+        found.mask(&search, &mut text);
+    }
+    text
+}
+
+/// Visits the names of the task, the model and the tools, and the tags.
+fn each_name(conversation: &mut Conversation, visit: &mut impl FnMut(&mut String)) {
+    visit(&mut conversation.task);
+    conversation.suite.iter_mut().for_each(&mut *visit);
+    conversation.model.iter_mut().for_each(&mut *visit);
+    conversation.tags.values_mut().for_each(&mut *visit);
+    conversation.tools.iter_mut().flatten().for_each(|tool| visit(&mut tool.name));
+    for event in &mut conversation.events {
+        if let Event::Turn(turn) = event {
+            turn.calls.iter_mut().for_each(|call| visit(&mut call.tool));
+        }
     }
 }
 
@@ -90,13 +128,21 @@ impl Found {
             self.private_keys(text);
         }
         self.in_urls(text);
-        for (_, after) in text.match_indices("Bearer ").map(|(at, found)| text.split_at(at + found.len())) {
-            let end = after.find(|c: char| !is_token(c)).unwrap_or(after.len());
-            if end >= MIN_PREFIXED_BYTES {
-                self.add_part(&after[..end]);
+        self.authorization(text);
+        self.assignments(text);
+    }
+
+    /// Finds keys in headers, and tokens behind the name of their kind.
+    fn authorization(&mut self, text: &str) {
+        for found in BEARER.captures_iter(text) {
+            let token = found[1].trim_end_matches('.');
+            if found[0].starts_with("Bearer") || is_random(token) {
+                self.add_part(token);
             }
         }
-        self.assignments(text);
+        for found in AUTHORIZATION.captures_iter(text) {
+            self.add_part(found[1].trim_end_matches('.'));
+        }
     }
 
     /// Finds words that begin like the keys of well-known services.
@@ -132,24 +178,23 @@ impl Found {
         }
     }
 
-    /// Finds values after the name of a password: `DB_PASSWORD=…`, `"client_secret": "…"`.
+    /// Finds values after the name of a password or a token: `DB_PASSWORD=…`, `"client_secret": "…"`.
     fn assignments(&mut self, text: &str) {
         let mut value_end = 0;
-        for (at, _) in text.match_indices(['=', ':']) {
+        for (at, sign) in text.match_indices(['=', ':']) {
             if at < value_end {
                 continue;
             }
             let name = text[..at].trim_end_matches(['"', '\'', ' ', '\\']);
             let start = name.rfind(|c: char| !is_token(c)).map_or(0, |before| before + 1);
-            let Some(name) = name.get(start..).filter(|name| (4..64).contains(&name.len()) && is_strong(name)) else {
-                continue;
-            };
+            let is_name = |name: &&str| (4..64).contains(&name.len()) && (is_strong(name) || is_token_name(name));
+            let Some(name) = name.get(start..).filter(is_name) else { continue };
             let value = text[at + 1..].trim_start_matches(['"', '\'', ' ', '\\']);
             let end = value.find(|c: char| c.is_whitespace() || "\"'\\,;&<>()[]{}`".contains(c));
             let end = end.unwrap_or(value.len());
             value_end = text.len() - value.len() + end;
             let value = &value[..end];
-            if value.len() <= MAX_SECRET_BYTES && names_secret(name) && is_random(value) {
+            if value.len() <= MAX_SECRET_BYTES && names_secret(name) && is_assigned_secret(name, sign, value) {
                 self.add_part(value);
             }
         }
@@ -161,13 +206,27 @@ impl Found {
                 if let Some(name) = name.filter(|name| is_named_secret(name, text)) {
                     // A word like `new_password` also stands for itself in the texts of errors.
                     self.add(text, is_strong(name) && !names_secret(text) || is_random(text));
-                } else {
-                    self.in_text(text);
+                    return;
+                }
+                self.in_text(text);
+                if name.is_some_and(|name| name.to_ascii_lowercase().ends_with("authorization")) {
+                    self.authorization(&format!("authorization: {text}"));
+                }
+            }
+            Value::Number(number) => {
+                let text = number.to_string();
+                if name.is_some_and(|name| is_named_number(name, &text)) {
+                    self.add(&text, true);
                 }
             }
             Value::Array(items) => items.iter_mut().for_each(|item| self.in_arguments(name, item)),
-            Value::Object(fields) => fields.iter_mut().for_each(|(name, field)| self.in_arguments(Some(name), field)),
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+            Value::Object(fields) => {
+                for (name, field) in fields.iter_mut() {
+                    self.in_text(name);
+                    self.in_arguments(Some(name), field);
+                }
+            }
+            Value::Null | Value::Bool(_) => {}
         }
     }
 
@@ -208,9 +267,15 @@ impl Found {
     fn mask_named(&self, name: Option<&str>, value: &mut Value) {
         match value {
             Value::String(text) if name.is_some_and(|name| is_named_secret(name, text)) => *text = self.mask_of(text),
+            Value::Number(number) => {
+                let text = number.to_string();
+                if name.is_some_and(|name| is_named_number(name, &text)) {
+                    *value = Value::String(self.mask_of(&text));
+                }
+            }
             Value::Array(items) => items.iter_mut().for_each(|item| self.mask_named(name, item)),
             Value::Object(fields) => fields.iter_mut().for_each(|(name, field)| self.mask_named(Some(name), field)),
-            Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
+            Value::String(_) | Value::Null | Value::Bool(_) => {}
         }
     }
 
@@ -218,7 +283,17 @@ impl Found {
         match value {
             Value::String(text) => self.mask(search, text),
             Value::Array(items) => items.iter_mut().for_each(|item| self.mask_arguments(search, item)),
-            Value::Object(fields) => fields.values_mut().for_each(|field| self.mask_arguments(search, field)),
+            Value::Object(fields) => {
+                fields.values_mut().for_each(|field| self.mask_arguments(search, field));
+                if fields.keys().any(|name| search.is_match(name)) {
+                    let mut masked = Map::new();
+                    for (mut name, field) in std::mem::take(fields) {
+                        self.mask(search, &mut name);
+                        masked.insert(name, field);
+                    }
+                    *fields = masked;
+                }
+            }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
@@ -239,6 +314,24 @@ fn is_token(c: char) -> bool {
 /// Returns true if a value under this name is a secret. `key` may also name a key of the keyboard, so the value has to look like one.
 fn is_named_secret(name: &str, value: &str) -> bool {
     !value.is_empty() && names_secret(name) && (is_strong(name) || is_random(value))
+}
+
+/// Returns true if a number under this name is a secret.
+fn is_named_number(name: &str, number: &str) -> bool {
+    number.len() >= MIN_NUMBER_BYTES && is_named_secret(name, number)
+}
+
+/// Returns true for the value behind a name of secrets in a text. There it may also be a word that tells what is expected, so that a word
+/// is a secret only in the form of a variable: `DB_PASSWORD=…`.
+fn is_assigned_secret(name: &str, sign: &str, value: &str) -> bool {
+    let is_variable = sign == "=" && !name.bytes().any(|byte| byte.is_ascii_lowercase());
+    let is_number = value.bytes().all(|byte| byte.is_ascii_digit());
+    is_random(value)
+        || value.len() >= MIN_SECRET_BYTES && is_strong(name) && (is_number || is_variable && !names_secret(value))
+}
+
+fn is_token_name(name: &str) -> bool {
+    name.to_ascii_lowercase().contains("token")
 }
 
 fn is_strong(name: &str) -> bool {

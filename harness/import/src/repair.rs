@@ -24,6 +24,15 @@ pub(crate) fn parse<T: for<'a> Deserialize<'a>>(bytes: &[u8]) -> Result<(T, Opti
     }
 }
 
+/// Returns the place of an error in a text. Its message may quote what it should not.
+pub(crate) fn place_of(error: &serde_json::Error) -> String {
+    if error.line() == 0 {
+        "a field has a value of another type".to_owned()
+    } else {
+        format!("line {} column {}", error.line(), error.column())
+    }
+}
+
 /// Returns the text with what no JSON parser accepts replaced.
 fn repaired(bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());

@@ -169,7 +169,8 @@ impl<'a> Sink<'a> {
         self.add_problem(Problem { kind, file: file.to_owned(), position: Position::File, detail: detail.into() })
     }
 
-    fn add_problem(&mut self, problem: Problem) -> Result<(), Stop> {
+    fn add_problem(&mut self, mut problem: Problem) -> Result<(), Stop> {
+        problem.detail = mask::mask_text(problem.detail);
         let kind = problem.kind;
         if kind.is_damage() && self.options.strict {
             return Err(ImportError::Damage(problem).into());
@@ -238,11 +239,8 @@ impl<'a> Sink<'a> {
         let Some(result) = &mut call.result else { return };
         let unwrapped = judge::unwrap_blocks(&result.blocks);
         if result.error.is_none() {
-            result.error = match (unwrapped.is_flagged, unwrapped.is_error_text) {
-                (true, _) => Some(ErrorSource::Flag),
-                (false, true) => Some(ErrorSource::Text),
-                (false, false) => None,
-            };
+            let of_text = unwrapped.is_error_text.then_some(ErrorSource::Text);
+            result.error = if unwrapped.is_flagged { Some(ErrorSource::Flag) } else { of_text };
         }
         result.text = unwrapped.text;
     }

@@ -9,7 +9,7 @@ use crate::input::LogText;
 use crate::problem::ProblemKind;
 use crate::sink::Sink;
 
-const FORM: documents::Form = documents::Form { lists: &[], marks: &["messages"], add };
+const FORM: documents::Form = documents::Form { lists: &[], marks: &["messages"], shared: &[], add };
 /// The text of an error is what the agent was shown.
 const MESSAGES: message::Form = message::Form { error_is_text: true, end_marker: None };
 /// The name of every model that runs on the machine of whoever made the log. The path tells which it is.

@@ -13,6 +13,7 @@ use crate::sink::Sink;
 const FORM: documents::Form = documents::Form {
     lists: &["results", "conversations", "data"],
     marks: &["messages", "trace", "trajectory", "traj"],
+    shared: &["model", "tools"],
     add,
 };
 

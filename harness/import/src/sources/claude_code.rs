@@ -154,7 +154,7 @@ fn add_user(draft: &mut Draft, line: &Line, is_left_out: bool) {
     if is_left_out || line.is_meta == Some(true) || line.is_compact_summary == Some(true) {
         return;
     }
-    let is_written = |text: &&str| !ADDED_TEXTS.iter().any(|added| text.trim_start().starts_with(added));
+    let is_written = |text: &&str| !message::begins_with_any(text, &ADDED_TEXTS);
     let texts: Vec<&str> = message::texts(content).into_iter().filter(is_written).collect();
     draft.user(texts.join("\n"));
 }

@@ -99,6 +99,6 @@ fn failed_call(line: &Line) -> Option<String> {
 /// Returns true for a text that the user did not write.
 fn is_added(item: &Value) -> bool {
     let texts = item.get("content").map(message::texts).unwrap_or_default();
-    let is_added = |text: &&str| ADDED_TEXTS.iter().any(|added| text.trim_start().starts_with(added));
+    let is_added = |text: &&str| message::begins_with_any(text, &ADDED_TEXTS);
     text_of(item, "role") == "user" && texts.first().is_some_and(is_added)
 }

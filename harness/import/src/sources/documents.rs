@@ -18,6 +18,8 @@ pub(crate) struct Form {
     pub(crate) lists: &'static [&'static str],
     /// Fields of which one makes an entry a conversation.
     pub(crate) marks: &'static [&'static str],
+    /// Fields of a document that say something of all of its conversations.
+    pub(crate) shared: &'static [&'static str],
     /// Adds the conversation in an entry. The fields of its document that stand before it come with it.
     pub(crate) add: fn(Entry, &mut Sink<'_>) -> Result<(), Stop>,
 }
@@ -145,6 +147,9 @@ fn read_object(scanner: &mut Scanner<Bytes<'_>>, form: &Form, sink: &mut Sink<'_
         scanner.value(&mut name)?;
         let name: String = serde_json::from_slice(&name).unwrap_or_default();
         scanner.skip_if(b':')?;
+        if has_list {
+            tell_late(&name, form, sink)?;
+        }
         let is_list = form.lists.contains(&name.as_str()) && scanner.peek()? == Some(b'[');
         if is_list && !form.marks.iter().any(|mark| document.contains_key(*mark)) {
             read_array(scanner, &document, form, sink)?;
@@ -157,13 +162,8 @@ fn read_object(scanner: &mut Scanner<Bytes<'_>>, form: &Form, sink: &mut Sink<'_
             End::Whole => {
                 bytes += value.len();
                 is_too_long |= bytes > MAX_BYTES;
-                match repair::parse(&value) {
-                    _ if is_too_long => {}
-                    Ok((value, problem)) => {
-                        document.insert(name, value);
-                        tell_repair(problem, Position::File, sink)?;
-                    }
-                    Err(error) => sink.problem(ProblemKind::Broken, Position::File, format!("{name}: {error}"))?,
+                if !is_too_long {
+                    add_field(&mut document, name, &value, sink)?;
                 }
             }
         }
@@ -175,6 +175,27 @@ fn read_object(scanner: &mut Scanner<Bytes<'_>>, form: &Form, sink: &mut Sink<'_
         return Ok(());
     }
     (form.add)(Entry { value: Value::Object(document), position: Position::File, document: &Map::new() }, sink)
+}
+
+fn add_field(document: &mut Map<String, Value>, name: String, value: &[u8], sink: &mut Sink<'_>) -> Result<(), Stop> {
+    match repair::parse(value) {
+        Ok((value, problem)) => {
+            document.insert(name, value);
+            tell_repair(problem, Position::File, sink)
+        }
+        Err(error) => {
+            let detail = format!("{name}: {}", repair::place_of(&error));
+            sink.problem(ProblemKind::Broken, Position::File, detail)
+        }
+    }
+}
+
+/// Counts a field that comes too late for the conversations before it.
+fn tell_late(name: &str, form: &Form, sink: &mut Sink<'_>) -> Result<(), Stop> {
+    if !form.shared.contains(&name) {
+        return Ok(());
+    }
+    sink.problem(ProblemKind::Broken, Position::File, format!("`{name}` stands after the conversations"))
 }
 
 /// Returns true if an entry of an array is a conversation, and not a message.
@@ -206,7 +227,7 @@ fn add(
             (form.add)(Entry { value, position, document }, sink)
         }
         Err(_) if end == End::Missing => sink.problem(ProblemKind::EndsInTheMiddle, position, ""),
-        Err(error) => sink.problem(ProblemKind::Broken, position, error.to_string()),
+        Err(error) => sink.problem(ProblemKind::Broken, position, repair::place_of(&error)),
     }
 }
 

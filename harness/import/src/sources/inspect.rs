@@ -17,7 +17,7 @@ use crate::problem::{Position, ProblemKind};
 use crate::repair;
 use crate::sink::{Log, Sink};
 
-const FORM: documents::Form = documents::Form { lists: &["samples"], marks: &["messages"], add };
+const FORM: documents::Form = documents::Form { lists: &["samples"], marks: &["messages"], shared: &["eval"], add };
 /// The text of an error is what the agent was shown.
 const MESSAGES: message::Form = message::Form { error_is_text: true, end_marker: None };
 /// Stands before the hash of a text that is kept apart.
@@ -61,7 +61,7 @@ pub(super) fn read(log: LogText<'_>, sink: &mut Sink<'_>) -> Result<(), Stop> {
 fn add(entry: Entry<'_>, sink: &mut Sink<'_>) -> Result<(), Stop> {
     match serde_json::from_value(entry.value) {
         Ok(sample) => add_sample(sample, entry.document, entry.position, sink),
-        Err(error) => sink.problem(ProblemKind::Broken, entry.position, error.to_string()),
+        Err(error) => sink.problem(ProblemKind::Broken, entry.position, repair::place_of(&error)),
     }
 }
 
@@ -127,7 +127,7 @@ fn read_member<T: for<'a> Deserialize<'a>>(
             Ok(Some(value))
         }
         Err(error) => {
-            sink.problem(ProblemKind::Broken, position, format!("{member}: {error}"))?;
+            sink.problem(ProblemKind::Broken, position, format!("{member}: {}", repair::place_of(&error)))?;
             Ok(None)
         }
     }

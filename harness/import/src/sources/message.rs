@@ -37,7 +37,7 @@ pub(crate) fn add(draft: &mut Draft, message: &mut Value, form: Form) {
 pub(crate) fn add_turn(draft: &mut Draft, message: &mut Map<String, Value>, turn: Option<&str>) {
     let usage = message.get("usage").and_then(usage);
     if let Some(usage) = usage {
-        draft.turn(turn).usage = Some(usage);
+        draft.turn(turn, |turn| turn.usage = Some(usage));
     }
     let content = message.get_mut("content").map(Value::take).unwrap_or_default();
     draft.model_text(turn, &texts(&content).join("\n"));
@@ -141,6 +141,11 @@ fn text_of_block(block: &Value) -> Option<&str> {
         }
         Some(_) => None,
     }
+}
+
+/// Returns true if a text begins, after white space, with one of these.
+pub(crate) fn begins_with_any(text: &str, beginnings: &[&str]) -> bool {
+    beginnings.iter().any(|beginning| text.trim_start().starts_with(beginning))
 }
 
 pub(crate) fn owned(texts: Vec<&str>) -> Vec<String> {

@@ -41,14 +41,14 @@ fn add_line(draft: &mut Draft, mut line: Line) {
         draft.time(&format!("{time:020}"));
     }
     let message = text_of(&line.part, "messageID").to_owned();
-    // A turn is a message of the model. Without an id, it is what comes before the next result.
+    // A turn is a message of the model. Without an id each call is one, since it brings its result.
     let turn = Some(message.as_str()).filter(|id| !id.is_empty());
     match line.r#type.as_deref() {
         Some("text") => draft.model_text(turn, text_of(&line.part, "text")),
         Some("tool_use") => add_call(draft, turn, &mut line.part),
         Some("step_finish") => {
             if let Some(usage) = usage(&line.part) {
-                draft.turn(turn).usage = Some(usage);
+                draft.turn(turn, |turn| turn.usage = Some(usage));
             }
         }
         // The model or the program failed, and nothing follows.

@@ -11,8 +11,12 @@ use crate::judge::is_nothing;
 use crate::problem::ProblemKind;
 use crate::sink::Sink;
 
-const FORM: documents::Form =
-    documents::Form { lists: &["results", "conversations", "data"], marks: &["input", "output", "items"], add };
+const FORM: documents::Form = documents::Form {
+    lists: &["results", "conversations", "data"],
+    marks: &["input", "output", "items"],
+    shared: &["model", "tools"],
+    add,
+};
 /// The name of the tool of calls that have none, since they run shell commands.
 const SHELL: &str = "local_shell";
 

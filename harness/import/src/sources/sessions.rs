@@ -60,9 +60,8 @@ pub(crate) fn read<L: for<'a> Deserialize<'a>>(
                 line
             }
             Err(error) => {
-                let kind = if end == End::Missing { ProblemKind::EndsInTheMiddle } else { ProblemKind::Broken };
-                sink.problem(kind, position, error.to_string())?;
-                if let Some(session) = open.get_mut(&last_id).filter(|_| end == End::Missing) {
+                let is_end = tell_broken(&error, end, position, sink)?;
+                if let Some(session) = open.get_mut(&last_id).filter(|_| is_end) {
                     session.is_cut_off = true;
                 }
                 continue;
@@ -91,13 +90,27 @@ pub(crate) fn read<L: for<'a> Deserialize<'a>>(
         {
             bytes -= session.bytes;
             session.is_cut_off = true;
-            if sink.log().source == RECORDED {
-                sink.problem(ProblemKind::CutOff, Position::Line(last), "too many sessions are open")?;
-            }
+            tell_cut_off(Position::Line(last), sink)?;
             add(session, sink)?;
         }
     }
     let mut rest: Vec<Session<L>> = open.into_values().collect();
     rest.sort_by_key(|session| session.lines.first().map(|first| first.number));
     rest.into_iter().try_for_each(|session| add(session, sink))
+}
+
+/// Counts a session that is passed on early. Of other sources than recordings, the conversation itself is counted.
+fn tell_cut_off(position: Position, sink: &mut Sink<'_>) -> Result<(), Stop> {
+    if sink.log().source == RECORDED {
+        sink.problem(ProblemKind::CutOff, position, "too many sessions are open")?;
+    }
+    Ok(())
+}
+
+/// Counts a line that cannot be parsed, and returns true if the log ends in it.
+fn tell_broken(error: &serde_json::Error, end: End, position: Position, sink: &mut Sink<'_>) -> Result<bool, Stop> {
+    let is_end = end == End::Missing;
+    let kind = if is_end { ProblemKind::EndsInTheMiddle } else { ProblemKind::Broken };
+    sink.problem(kind, position, repair::place_of(error))?;
+    Ok(is_end)
 }

@@ -9,7 +9,7 @@ use crate::input::LogText;
 use crate::problem::ProblemKind;
 use crate::sink::Sink;
 
-const FORM: documents::Form = documents::Form { lists: &["simulations"], marks: &["messages"], add };
+const FORM: documents::Form = documents::Form { lists: &["simulations"], marks: &["messages"], shared: &["info"], add };
 /// The simulated user ends a conversation with `###STOP###`, `###TRANSFER###` or `###OUT-OF-SCOPE###`.
 const MESSAGES: message::Form = message::Form { error_is_text: false, end_marker: Some("###") };
 

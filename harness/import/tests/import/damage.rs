@@ -42,6 +42,12 @@ fn a_broken_entry_is_left_out() {
 }
 
 #[test]
+fn fields_that_come_too_late_are_told() {
+    let log = json!({"results": [conversation("a")], "model": "m", "notes": 1}).to_string();
+    assert_eq!(problems("a.json", log.as_bytes()), (texts(&["a"]), vec![(ProblemKind::Broken, Position::File)]));
+}
+
+#[test]
 fn a_log_may_end_in_the_middle() {
     let two = lines(&[conversation("a"), conversation("b")]);
     let cut = &two.as_bytes()[..two.len() - 9];

@@ -188,3 +188,20 @@ fn recordings_without_texts_are_told_once() {
     let told: Vec<&str> = summary.problems.listed.iter().map(|problem| problem.detail.as_str()).collect();
     assert_eq!((all.len(), told), (2, vec!["recorded without --record-texts"]));
 }
+
+#[test]
+fn a_folder_in_a_folder_that_cannot_be_read_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.json"), log("a")).unwrap();
+    // No path is as long as that of the innermost folder, which even root cannot read.
+    let deep = |name: &str| (0..11).fold(folder.path().join(name), |path, _| path.join("d".repeat(200)));
+    let (upper, lower) = (deep("x"), folder.path().join("y"));
+    std::fs::create_dir_all(&upper).unwrap();
+    std::fs::create_dir_all(deep("y")).unwrap();
+    std::fs::rename(lower, upper.join("y")).unwrap();
+    let paths = [folder.path().to_owned()];
+    let (all, summary) = import_paths(&paths, &Options::default()).unwrap();
+    assert_eq!((all.len(), summary.problems.counts[&ProblemKind::Broken]), (1, 1));
+    let strict = Options { strict: true, ..Options::default() };
+    assert!(matches!(import_paths(&paths, &strict).unwrap_err(), ImportError::Damage(_)));
+}

@@ -107,3 +107,28 @@ fn a_conversation_that_ends_with_calls_is_cut_off() {
     let all = read("a.json", &chat(json!([turn(&[call("1", "a")]), result("1", "A")])), &[ProblemKind::CutOff]);
     assert!(all[0].is_cut_off);
 }
+
+#[test]
+fn an_id_that_tells_nothing_puts_a_turn_in_order() {
+    let messages = [turn(&[call("x", "a"), call("", "b")]), result("", "A"), result("x", "B")];
+    check(&messages, "turn \ncall a{} -> A\ncall b{} -> B\n", &[]);
+    let own = |id: &str, text: &str| json!({"role": "tool", "id": id, "content": text});
+    let messages = [turn(&[call("1", "a"), call("2", "b")]), own("m1", "A"), own("m2", "B")];
+    check(&messages, "turn \ncall a{} -> A\ncall b{} -> B\n", &[]);
+    let messages = [turn(&[call("1", "a"), call("2", "b")]), result("1", "A"), result("1", "B")];
+    check(&messages, "turn \ncall a{} -> A\ncall b{} -> B\n", &[]);
+    // A result that is missing leaves the others to their calls.
+    let messages = [turn(&[call("1", "a"), call("2", "b"), call("", "c")]), result("2", "B"), result("9", "A")];
+    check(&messages, "turn \ncall a{} -> A\ncall b{} -> B\ncall c{} -> nothing\n", &[ProblemKind::NoResult]);
+}
+
+#[test]
+fn a_turn_of_many_calls_takes_no_longer_than_its_calls() {
+    let ids: Vec<String> = (0..50_000).map(|n| n.to_string()).collect();
+    let calls: Vec<Value> = ids.iter().map(|id| call(id, "a")).collect();
+    let mut messages = vec![turn(&calls)];
+    messages.extend(ids.iter().rev().map(|id| result(id, id)));
+    messages.push(json!({"role": "assistant", "content": "end"}));
+    let all = read("a.json", &chat(messages.into()), &[]);
+    assert!(outline(&all[0]).starts_with("turn \ncall a{} -> 0\ncall a{} -> 1\n"));
+}

@@ -33,3 +33,47 @@ fn private_keys_are_masked() {
     assert!(!outline.contains("MIIabc"), "{outline}");
     assert!(outline.contains("here: [key 1]"), "{outline}");
 }
+
+#[test]
+fn credentials_are_masked_in_every_form() {
+    let key = format!("sk-{}", "a1B2".repeat(8));
+    for (text, secret) in [
+        ("GITHUB_TOKEN=abc123def", "abc123def"),
+        ("SLACK_TOKEN=xoxb-12-ab", "xoxb-12-ab"),
+        ("authorization: basic dXNlcjpwYXNz", "dXNlcjpwYXNz"),
+        ("-H 'bearer abcdefghijklmnop123456'", "abcdefghijklmnop123456"),
+        ("DB_PASSWORD=correcthorse", "correcthorse"),
+        ("{\"password\": 12345678}", "12345678"),
+    ] {
+        let log = json!({"messages": [{"role": "user", "content": text}, {"role": "assistant", "content": "end"}]});
+        let outline = outline(&read("a.json", &log.to_string(), &[])[0]);
+        assert!(!outline.contains(secret) && outline.contains("[key 1]"), "{outline}");
+    }
+    let call = json!({"id": "1", "function": {"name": key, "arguments": {
+        "password": 12345678, "max_tokens": 12345679, &key: 1, "Authorization": "Basic dXNlcjpwYXNz"}}});
+    let log = json!({"task_id": key, "model": key, "messages": [
+        {"role": "user", "content": "password: required, token=required"},
+        {"role": "assistant", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "1", "content": "ok"},
+        {"role": "assistant", "content": "end"}]});
+    let conversation = &read("a.json", &log.to_string(), &[])[0];
+    assert_eq!(conversation.task, conversation.model.clone().unwrap());
+    let outline = format!("{}{}", outline(conversation), conversation.task);
+    assert!([&key, "12345678", "dXNlcjpwYXNz"].iter().all(|secret| !outline.contains(secret)), "{outline}");
+    assert!(outline.contains("12345679") && outline.contains("password: required, token=required"), "{outline}");
+}
+
+#[test]
+fn problems_quote_no_credentials() {
+    let key = format!("sk-{}", "a1B2".repeat(8));
+    let log = json!({"messages": [{"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": key, "arguments": "[]"}}]}]});
+    let broken = format!(
+        "{{\"type\": \"user\", \"sessionId\": \"s\", \"message\": {{\"role\": \"user\"}}, \"isMeta\": \"{key}\"}}\n"
+    );
+    let log = log.to_string();
+    let files: [(&str, &[u8]); 2] = [("a.json", log.as_bytes()), ("b.jsonl", broken.as_bytes())];
+    let (_, summary) = super::import_files(&files, &healbench_import::Options::default()).unwrap();
+    let details: Vec<&str> = summary.problems.listed.iter().map(|problem| problem.detail.as_str()).collect();
+    assert!(details.len() >= 3 && details.iter().all(|detail| !detail.contains(&key)), "{details:?}");
+    assert!(details.iter().any(|detail| detail.starts_with("line 1 column ")), "{details:?}");
+}

@@ -447,3 +447,11 @@ fn recorded_sessions_of_the_proxy() {
     let expected = "turn \ncall get{\"id\":\"x1\"} -> flag no x1\nturn \ncall get{\"id\":\"x1\"} -> fine\n";
     assert_eq!(outline(&conversation), expected);
 }
+
+#[test]
+fn what_claude_code_wrote_itself_is_no_answer() {
+    let message = json!({"id": "m", "role": "assistant", "model": "<synthetic>", "content": [{"type": "text", "text": "No response requested."}]});
+    let log = lines(&[claude_user("1", "", "go"), claude_line("assistant", "2", "1", &message)]);
+    let conversation = only(read("s.jsonl", &log, &[]));
+    assert_eq!((outline(&conversation).as_str(), conversation.model), ("user go\n", None));
+}
