@@ -54,13 +54,9 @@ pub(crate) fn read<L: for<'a> Deserialize<'a>>(
         if text.trim_ascii().is_empty() {
             continue;
         }
-        let line: L = match repair::parse(&text) {
-            Ok((line, problem)) => {
-                tell_repair(problem, position, sink)?;
-                line
-            }
-            Err(error) => {
-                let is_end = tell_broken(&error, end, position, sink)?;
+        let line: L = match parse(&text, end, position, sink)? {
+            Ok(line) => line,
+            Err(is_end) => {
                 if let Some(session) = open.get_mut(&last_id).filter(|_| is_end) {
                     session.is_cut_off = true;
                 }
@@ -107,10 +103,23 @@ fn tell_cut_off(position: Position, sink: &mut Sink<'_>) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Counts a line that cannot be parsed, and returns true if the log ends in it.
-fn tell_broken(error: &serde_json::Error, end: End, position: Position, sink: &mut Sink<'_>) -> Result<bool, Stop> {
-    let is_end = end == End::Missing;
-    let kind = if is_end { ProblemKind::EndsInTheMiddle } else { ProblemKind::Broken };
-    sink.problem(kind, position, repair::place_of(error))?;
-    Ok(is_end)
+/// Parses a line. One that cannot be parsed is counted, and the error is true if the log ends in it.
+fn parse<L: for<'a> Deserialize<'a>>(
+    text: &[u8],
+    end: End,
+    position: Position,
+    sink: &mut Sink<'_>,
+) -> Result<Result<L, bool>, Stop> {
+    match repair::parse(text) {
+        Ok((line, problem)) => {
+            tell_repair(problem, position, sink)?;
+            Ok(Ok(line))
+        }
+        Err(error) => {
+            let is_end = end == End::Missing;
+            let kind = if is_end { ProblemKind::EndsInTheMiddle } else { ProblemKind::Broken };
+            sink.problem(kind, position, repair::place_of(&error))?;
+            Ok(Err(is_end))
+        }
+    }
 }
