@@ -29,6 +29,21 @@ pub(crate) struct Session<L> {
     last: u64,
 }
 
+impl<L> Session<L> {
+    fn new() -> Session<L> {
+        Session { lines: Vec::new(), is_cut_off: false, bytes: 0, last: 0 }
+    }
+
+    /// Ends a session early. Of other sources than recordings, the conversation itself is counted.
+    fn cut_off(&mut self, sink: &mut Sink<'_>) -> Result<(), Stop> {
+        self.is_cut_off = true;
+        if sink.log().source == RECORDED {
+            sink.problem(ProblemKind::CutOff, Position::Line(self.last), "too many sessions are open")?;
+        }
+        Ok(())
+    }
+}
+
 /// Reads lines, groups them by what `id_of` returns, and passes each session to `add` at the end of the log, in the order of their first
 /// lines. A line without an id is left out. If the sessions that are open have more than 64 MiB together, that whose last line is oldest is
 /// passed on at once.
@@ -54,13 +69,9 @@ pub(crate) fn read<L: for<'a> Deserialize<'a>>(
         if text.trim_ascii().is_empty() {
             continue;
         }
-        let line: L = match repair::parse(&text) {
-            Ok((line, problem)) => {
-                tell_repair(problem, position, sink)?;
-                line
-            }
-            Err(error) => {
-                let is_end = tell_broken(&error, end, position, sink)?;
+        let line: L = match parse(&text, end, position, sink)? {
+            Ok(line) => line,
+            Err(is_end) => {
                 if let Some(session) = open.get_mut(&last_id).filter(|_| is_end) {
                     session.is_cut_off = true;
                 }
@@ -69,8 +80,7 @@ pub(crate) fn read<L: for<'a> Deserialize<'a>>(
         };
         let Some(id) = id_of(&line).filter(|id| !too_long.contains(id)) else { continue };
         last_id = id;
-        let new = || Session { lines: Vec::new(), is_cut_off: false, bytes: 0, last: 0 };
-        let session = open.entry(last_id.clone()).or_insert_with(new);
+        let session = open.entry(last_id.clone()).or_insert_with(Session::new);
         session.lines.push(Numbered { number, line });
         session.bytes += text.len();
         bytes += text.len();
@@ -85,12 +95,11 @@ pub(crate) fn read<L: for<'a> Deserialize<'a>>(
             by_last.insert(number, last_id.clone());
         }
         if bytes > MAX_BYTES
-            && let Some((last, oldest)) = by_last.pop_first()
+            && let Some((_, oldest)) = by_last.pop_first()
             && let Some(mut session) = open.remove(&oldest)
         {
             bytes -= session.bytes;
-            session.is_cut_off = true;
-            tell_cut_off(Position::Line(last), sink)?;
+            session.cut_off(sink)?;
             add(session, sink)?;
         }
     }
@@ -99,18 +108,23 @@ pub(crate) fn read<L: for<'a> Deserialize<'a>>(
     rest.into_iter().try_for_each(|session| add(session, sink))
 }
 
-/// Counts a session that is passed on early. Of other sources than recordings, the conversation itself is counted.
-fn tell_cut_off(position: Position, sink: &mut Sink<'_>) -> Result<(), Stop> {
-    if sink.log().source == RECORDED {
-        sink.problem(ProblemKind::CutOff, position, "too many sessions are open")?;
+/// Parses a line. One that cannot be parsed is counted, and the error is true if the log ends in it.
+fn parse<L: for<'a> Deserialize<'a>>(
+    text: &[u8],
+    end: End,
+    position: Position,
+    sink: &mut Sink<'_>,
+) -> Result<Result<L, bool>, Stop> {
+    match repair::parse(text) {
+        Ok((line, problem)) => {
+            tell_repair(problem, position, sink)?;
+            Ok(Ok(line))
+        }
+        Err(error) => {
+            let is_end = end == End::Missing;
+            let kind = if is_end { ProblemKind::EndsInTheMiddle } else { ProblemKind::Broken };
+            sink.problem(kind, position, repair::place_of(&error))?;
+            Ok(Err(is_end))
+        }
     }
-    Ok(())
-}
-
-/// Counts a line that cannot be parsed, and returns true if the log ends in it.
-fn tell_broken(error: &serde_json::Error, end: End, position: Position, sink: &mut Sink<'_>) -> Result<bool, Stop> {
-    let is_end = end == End::Missing;
-    let kind = if is_end { ProblemKind::EndsInTheMiddle } else { ProblemKind::Broken };
-    sink.problem(kind, position, repair::place_of(error))?;
-    Ok(is_end)
 }
