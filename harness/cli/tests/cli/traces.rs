@@ -81,7 +81,7 @@ fn an_import_that_fails_leaves_nothing() {
     let sandbox = Sandbox::new();
     std::fs::create_dir(sandbox.path("logs")).unwrap();
     sandbox.write("logs/a.json", &log("m-1", "A-17"));
-    sandbox.write("logs/b.jsonl", "{\"messages\": [\n");
+    sandbox.write("logs/b.jsonl", &format!("{}\n{{\"messages\": [\n", log("m-1", "A-18").replace('\n', "")));
     sandbox.write("notes.json", "{\"a\": 1}");
     for (command, says) in [
         (&["import", "logs", "--strict", "--out", "trace"][..], "b.jsonl"),
