@@ -57,6 +57,9 @@ fn texts() -> ErrorTexts {
     (soft.names_field, soft.states_remedy, soft.names_tool) = (Rate::of(0, 0), Rate::of(0, 0), Rate::of(0, 0));
     soft.fields.clear();
     ErrorTexts {
+        observational: false,
+        shell_errors: 0,
+        attacked_episodes: 0,
         confidence: 0.95,
         flagged_only: false,
         totals: counts(1_300, 1_200, 96, 240_000),
