@@ -236,7 +236,7 @@ mod tests {
             ("ANN@example.com isn't a value", "[value 2] isn't a [value 4]"),
             (r#"{"error":"no ann@example.com","retry":3}"#, r#"{"error":"no [value 2]","retry":"[detail]"}"#),
             (r#"{"ann@example.com":"unknown"}"#, r#"{"[value 2]":"unknown"}"#),
-            ("User bob@corp.com in /home/ann/acme-merger not found", "User [detail] in [detail] not found"),
+            ("User bob@corp.com in /srv/ann/acme-merger not found", "User [detail] in [detail] not found"),
             ("“blue falcon” is 'Ann's diagnosis'", "“[quoted]“ is '[quoted]'"),
             ("see https://corp.example/x?y=1 for A7K9", "see [detail] for [detail]"),
         ];

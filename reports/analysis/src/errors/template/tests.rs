@@ -100,7 +100,7 @@ const TEXTS: &[(&str, &str, &str)] = &[
         "(sqlite3.OperationalError) no such table: project",
     ),
     // Values.
-    ("User alice.smith@example.org has no access to /home/alice/notes.txt", "{}", "User … has no access to …"),
+    ("User alice.smith@example.org has no access to /srv/alice/notes.txt", "{}", "User … has no access to …"),
     (
         "No flight from Rome to Oslo on 2024-05-01T10:00:00Z",
         r#"{"from":"Rome","legs":[{"to":"Oslo"}]}"#,
