@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+pub use healbench_core::ErrorSource;
 use serde_json::Value;
 
 /// A recorded conversation.
@@ -87,13 +88,4 @@ pub struct CallResult {
     pub text: String,
     /// The sign that the call failed; `None` if it succeeded.
     pub error: Option<ErrorSource>,
-}
-
-/// A sign that a call failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ErrorSource {
-    /// A flag of the source.
-    Flag,
-    /// The text: an error that was sent as a success.
-    Text,
 }

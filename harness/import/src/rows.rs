@@ -15,7 +15,7 @@ use healbench_tokens::{TokenCounter, is_estimated};
 use serde_json::{Map, Value, json};
 
 use crate::redact::redact;
-use crate::{Call, Conversation, ErrorSource, Event, Turn};
+use crate::{Call, Conversation, Event, Turn};
 
 /// The name of the condition of a trace.
 pub const OBSERVED: &str = "observed";
@@ -261,10 +261,7 @@ impl EpisodeRows<'_> {
             tool: call.tool.as_str().into(),
             arguments,
             is_error: error.is_some(),
-            error_source: error.map(|source| match source {
-                ErrorSource::Flag => healbench_core::ErrorSource::Flag,
-                ErrorSource::Text => healbench_core::ErrorSource::Text,
-            }),
+            error_source: error,
             repeated,
             request_tokens,
             response_tokens,
