@@ -38,7 +38,7 @@ fn errors_once(args: &ErrorsArgs, terminal: &Terminal) -> Result<ExitStatus, Cli
     print_errors(&run, &manifest, &request, terminal)
 }
 
-/// What to print of the error texts of a run.
+/// A request for the error texts of a run.
 #[derive(Debug, Default)]
 pub(super) struct ErrorsRequest {
     pub(super) query: ErrorQuery,
