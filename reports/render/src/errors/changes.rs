@@ -1,18 +1,18 @@
 //! The error texts that two traces have in common.
 
-use healbench_analysis::{ErrorChange, ErrorChanges, ErrorCounts};
+use healbench_analysis::{ErrorChange, ErrorChanges};
 use healbench_text::{Paint, StyledSpan, Table, TableLine, escape_markdown, plain_text, wrap};
 
-use super::{ErrorOptions, markdown_head_of, markdown_row};
+use super::{Column, ErrorOptions, markdown_head_of, markdown_row};
 use crate::labels::{INDENT, plain_cell};
 use crate::number::{UNKNOWN, amount, count, percent, pluralize, points, points_interval, rate_percent};
 
 /// The columns: two lines of a heading, and the value of each side.
-const COLUMNS: [([&str; 2], fn(&ErrorCounts) -> String); 4] = [
-    (["", "chains"], |counts| count(counts.chains)),
-    (["", "tasks"], |counts| count(counts.tasks)),
-    (["wasted", "tokens"], |counts| amount(counts.wasted_tokens as f64)),
-    (["repaired", "next"], |counts| rate_percent(counts.repaired_next.rate)),
+const COLUMNS: [Column; 4] = [
+    Column { head: ["", "chains"], value: |counts| count(counts.chains) },
+    Column { head: ["", "tasks"], value: |counts| count(counts.tasks) },
+    Column { head: ["wasted", "tokens"], value: |counts| amount(counts.wasted_tokens as f64) },
+    Column { head: ["repaired", "next"], value: |counts| rate_percent(counts.repaired_next.rate) },
 ];
 
 /// Formats the changes for a terminal, ending with a line break.
@@ -56,12 +56,13 @@ pub fn error_changes_markdown(changes: &ErrorChanges, limit: usize) -> String {
 }
 
 fn heads() -> Vec<[String; 2]> {
-    let heads = COLUMNS.iter().map(|(head, _)| *head).chain([["", "difference"]]);
+    let heads = COLUMNS.iter().map(|column| column.head).chain([["", "difference"]]);
     heads.map(|head| head.map(str::to_owned)).collect()
 }
 
 fn cells(change: &ErrorChange) -> Vec<String> {
-    let sides = COLUMNS.iter().map(|(_, value)| format!("{} → {}", value(&change.before), value(&change.after)));
+    let sides =
+        COLUMNS.iter().map(|Column { value, .. }| format!("{} → {}", value(&change.before), value(&change.after)));
     sides.chain([difference(change)]).collect()
 }
 
