@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use healbench_core::{ErrorKind, Move, Turn};
+use healbench_core::{ActionSpec, ErrorKind, Move, ToolCall, ToolSpec, Turn};
 use serde_json::{Map, Value};
 
 use super::{ScriptedAgent, give_up};
-use crate::lookup::{action_of, advised_call, discriminator};
+use crate::lookup::{action_of, advised_call};
 use crate::moves::Moves;
 use crate::paths;
 use crate::reading::{Statement, Vocabulary, read};
@@ -126,15 +126,17 @@ impl ScriptedAgent<'_> {
         self.send(0)
     }
 
+    /// Returns an action that only reads, other than that of the latest call and that of the step.
     fn untried_reading_action(&self) -> Option<(String, String)> {
         let last = self.last_call.as_deref()?;
-        let own = action_of(&self.start, last).unwrap_or_default();
+        let is_of = |call: &ToolCall, tool: &ToolSpec, action: &ActionSpec| {
+            call.tool == tool.name && action_of(&self.start, call) == Some(action.name.as_str())
+        };
         let mut untried = Vec::new();
         for tool in self.start.tools {
             for action in tool.actions.iter().filter(|action| action.read_only) {
                 let pair = (tool.name.clone(), action.name.clone());
-                let is_own =
-                    tool.name == last.tool && (action.name == own || discriminator(&self.start, &tool.name).is_none());
+                let is_own = [last, &self.draft].into_iter().any(|call| is_of(call, tool, action));
                 if !is_own && !self.followed.contains(&pair) {
                     untried.push(pair);
                 }
