@@ -1,0 +1,218 @@
+//! Fits profiles to the moves of a run.
+
+use std::collections::BTreeSet;
+
+use healbench_core::{ERROR_KINDS, Move};
+
+use super::estimate::{ExpectedStop, Sample, stop_factor};
+use super::model::{Estimate, KindMoves, MovesProfile, Shares, Strengths};
+use super::observations::{Observation, Observations, Place};
+use super::score::{Scores, mean_over_tasks};
+use super::tables::{Counts, KINDS, Tables, weights};
+
+/// The strengths to choose from.
+const STRENGTHS: [f64; 6] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0];
+
+/// The strengths where no task can be held out.
+const UNTESTED: f64 = 8.0;
+
+/// The parts of the tasks that are held out one after another.
+pub(super) const FOLDS: usize = 10;
+
+/// The strength with which a share of an agent that has no table is drawn towards that of all agents.
+const RATE_STRENGTH: f64 = 2.0;
+
+/// A fit to the moves of a run.
+#[derive(Debug, Clone)]
+pub struct Fit {
+    names: Vec<String>,
+    moves: Vec<Observation>,
+    strengths: Strengths,
+    pub(super) tables: Tables,
+}
+
+/// Fits shares to the first errors of chains. The strengths are chosen by held-out tasks.
+pub fn fit(observations: &Observations) -> Fit {
+    let (strengths, tables) = fit_tables(&observations.first(), observations.agents.len());
+    Fit { names: observations.agents.clone(), moves: observations.moves.clone(), strengths, tables }
+}
+
+/// Fits the tables to first errors of `agents` agents.
+pub(super) fn fit_tables(first: &[Observation], agents: usize) -> (Strengths, Tables) {
+    let strengths = choose_strengths(first, agents);
+    (strengths, Tables::of(first, agents, strengths))
+}
+
+/// Returns the parts to hold out: by `group`, up to `most` of them. Groups are dealt out in their order.
+pub(super) fn folds(moves: &[Observation], most: usize, group: fn(&Observation) -> usize) -> Vec<BTreeSet<usize>> {
+    let groups: BTreeSet<usize> = moves.iter().map(group).collect();
+    let mut folds = vec![BTreeSet::new(); most.min(groups.len())];
+    for (at, group) in groups.into_iter().enumerate() {
+        let fold = at % folds.len();
+        folds[fold].insert(group);
+    }
+    folds
+}
+
+/// The log scores of held-out moves by strength.
+#[derive(Debug, Default)]
+struct Trials {
+    kind: [Vec<(usize, f64)>; STRENGTHS.len()],
+    agent: [Vec<(usize, f64)>; STRENGTHS.len()],
+    /// By the strength of the effects, then that of the cells.
+    cell: [[Vec<(usize, f64)>; STRENGTHS.len()]; STRENGTHS.len()],
+}
+
+impl Trials {
+    fn add(&mut self, training: &[Observation], held_out: &[Observation], agents: usize) {
+        let counts = Counts::of(training, agents);
+        let score = |shares: &dyn Fn(&Observation) -> Shares| -> Vec<(usize, f64)> {
+            held_out.iter().map(|made| (made.task, Scores::of(shares(made), made.column()).log)).collect()
+        };
+        for (at, strength) in STRENGTHS.into_iter().enumerate() {
+            let kinds = counts.kind_alone(strength);
+            self.kind[at].extend(score(&|made| kinds[made.kind as usize]));
+            let alone = counts.agent_alone(strength);
+            self.agent[at].extend(score(&|made| alone[made.agent]));
+            let product = counts.product(strength);
+            for (cell, strength) in STRENGTHS.into_iter().enumerate() {
+                let cells = counts.cells(&product, strength);
+                self.cell[at][cell].extend(score(&|made| cells[made.agent][made.kind as usize]));
+            }
+        }
+    }
+
+    fn best(self) -> Strengths {
+        let lowest = |scores: &[f64]| (0..scores.len()).min_by(|a, b| scores[*a].total_cmp(&scores[*b])).unwrap_or(0);
+        let means = |trials: &[Vec<(usize, f64)>]| -> Vec<f64> {
+            trials.iter().map(|scores| mean_over_tasks(scores.iter().copied()).unwrap_or(0.0)).collect()
+        };
+        let cell = lowest(&self.cell.iter().flat_map(|trials| means(trials)).collect::<Vec<f64>>());
+        Strengths {
+            kind: STRENGTHS[lowest(&means(&self.kind))],
+            agent: STRENGTHS[lowest(&means(&self.agent))],
+            effects: STRENGTHS[cell / STRENGTHS.len()],
+            cell: STRENGTHS[cell % STRENGTHS.len()],
+        }
+    }
+}
+
+fn choose_strengths(first: &[Observation], agents: usize) -> Strengths {
+    let folds = folds(first, FOLDS, |made| made.task);
+    if folds.len() < 2 {
+        return Strengths { kind: UNTESTED, agent: UNTESTED, effects: UNTESTED, cell: UNTESTED };
+    }
+    let mut trials = Trials::default();
+    for fold in folds {
+        let (held_out, training): (Vec<Observation>, Vec<Observation>) =
+            first.iter().partition(|made| fold.contains(&made.task));
+        trials.add(&training, &held_out, agents);
+    }
+    trials.best()
+}
+
+impl Fit {
+    /// Returns the strengths that were chosen.
+    pub fn strengths(&self) -> Strengths {
+        self.strengths
+    }
+
+    /// Returns the profile of an agent, or of all agents together.
+    pub fn profile(&self, agent: Option<usize>) -> MovesProfile {
+        let is_own = |made: &&Observation| agent.is_none_or(|agent| made.agent == agent);
+        let own: Vec<Observation> = self.moves.iter().filter(is_own).copied().collect();
+        let first: Vec<Observation> = own.iter().copied().filter(Observation::is_first).collect();
+        let rate = |counts: &dyn Fn(&Observation) -> Option<bool>| self.rate(agent, &own, counts);
+        let mut profile = MovesProfile {
+            agent: agent.map(|agent| self.names[agent].clone()),
+            tasks: first.iter().map(|made| made.task).collect::<BTreeSet<usize>>().len() as u64,
+            moves: first.len() as u64,
+            kinds: self.kinds(agent, &first),
+            right_told: rate(&|made| right(made, true)),
+            right_untold: rate(&|made| right(made, false)),
+            repeat_again: rate(&|made| follows_repetition(made).then_some(made.made == Move::Repeated)),
+            later_stop: stop_factor(&[]),
+        };
+        profile.later_stop = later_stop(&profile, &own);
+        profile
+    }
+
+    fn kinds(&self, agent: Option<usize>, first: &[Observation]) -> Vec<KindMoves> {
+        let mut samples: Vec<[Sample; 4]> = vec![Default::default(); KINDS];
+        for (made, weight) in first.iter().zip(weights_in(&self.moves, first)) {
+            for (column, sample) in samples[made.kind as usize].iter_mut().enumerate() {
+                sample.add(made.task, weight, made.column() == column);
+            }
+        }
+        let (shares, strength, plain) = match agent {
+            Some(agent) => (self.tables.cells[agent], self.strengths.cell, self.tables.plain[agent]),
+            None => (self.tables.kinds, self.strengths.kind, self.tables.plain_kinds),
+        };
+        let kinds = ERROR_KINDS.iter().map(|entry| {
+            let kind = entry.value as usize;
+            let estimate = |column: usize| samples[kind][column].estimate(shares[kind][column], strength);
+            KindMoves {
+                kind: entry.value,
+                changed: estimate(0),
+                repeated: estimate(1),
+                other_tool: estimate(2),
+                plain: plain[kind],
+            }
+        });
+        kinds.collect()
+    }
+
+    /// Returns a share of the moves of an agent, drawn towards that of all agents.
+    fn rate(
+        &self,
+        agent: Option<usize>,
+        own: &[Observation],
+        counts: &dyn Fn(&Observation) -> Option<bool>,
+    ) -> Estimate {
+        let all = Sample::of(&self.moves, counts).shrunk(0.5, 1.0);
+        let sample = Sample::of(own, counts);
+        match agent {
+            None => sample.estimate(all, 1.0),
+            Some(_) => sample.estimate(sample.shrunk(all, RATE_STRENGTH), RATE_STRENGTH),
+        }
+    }
+}
+
+/// Returns the weights that some of the first errors have among all of them.
+fn weights_in(all: &[Observation], some: &[Observation]) -> Vec<f64> {
+    let first: Vec<Observation> = all.iter().copied().filter(Observation::is_first).collect();
+    let known: std::collections::BTreeMap<(usize, usize), f64> =
+        first.iter().zip(weights(&first)).map(|(made, weight)| ((made.task, made.kind as usize), weight)).collect();
+    some.iter().map(|made| known.get(&(made.task, made.kind as usize)).copied().unwrap_or(1.0)).collect()
+}
+
+/// Returns true if a change after a first error was right, where the text says what to do or, else, where it does not.
+fn right(made: &Observation, is_told: bool) -> Option<bool> {
+    let counts = made.is_first() && made.made == Move::Changed && made.states_remedy == is_told;
+    made.succeeded.filter(|_| counts)
+}
+
+fn follows_repetition(made: &Observation) -> bool {
+    made.place == Place::Later { follows: Move::Repeated }
+}
+
+/// Returns the factor of the odds of stopping after later errors, of which those are left out that a repetition led to and another followed.
+fn later_stop(profile: &MovesProfile, own: &[Observation]) -> Estimate {
+    let later: Vec<Observation> = own
+        .iter()
+        .copied()
+        .filter(|made| !made.is_first() && !(follows_repetition(made) && made.made == Move::Repeated))
+        .collect();
+    let expected = later.iter().zip(weights(&later)).map(|(made, weight)| {
+        let [_, repeated, _, stopped] = profile.first(made.kind);
+        // Odds against all other moves that the error may be followed by.
+        let among = if follows_repetition(made) { 1.0 - repeated } else { 1.0 };
+        ExpectedStop {
+            task: made.task,
+            weight,
+            share: (stopped / among).clamp(1e-9, 1.0 - 1e-9),
+            stopped: made.made == Move::Stopped,
+        }
+    });
+    stop_factor(&expected.collect::<Vec<ExpectedStop>>())
+}
