@@ -5,8 +5,6 @@ use std::collections::BTreeMap;
 use statrs::distribution::{ContinuousCDF as _, Normal, StudentsT};
 
 use super::model::{Estimate, times_odds};
-use super::observations::Observation;
-use super::tables::weights;
 use crate::rate::CONFIDENCE;
 use crate::statistics::{ClusterSums, Interval};
 
@@ -38,17 +36,6 @@ impl Sample {
         self.moves += 1;
     }
 
-    /// Returns the moves of `moves` of which `counts` is known, each with its weight among them.
-    pub(super) fn of(moves: &[Observation], counts: &dyn Fn(&Observation) -> Option<bool>) -> Sample {
-        let used: Vec<(Observation, bool)> = moves.iter().filter_map(|made| Some((*made, counts(made)?))).collect();
-        let only: Vec<Observation> = used.iter().map(|(made, _)| *made).collect();
-        let mut sample = Sample::default();
-        for ((made, counts), weight) in used.into_iter().zip(weights(&only)) {
-            sample.add(made.task, weight, counts);
-        }
-        sample
-    }
-
     /// Returns the share, drawn towards another with the weight of `strength` moves.
     pub(super) fn shrunk(&self, towards: f64, strength: f64) -> f64 {
         let counted: f64 = self.clusters.values().map(|sums| sums.numerator).sum();
@@ -57,21 +44,24 @@ impl Sample {
 
     /// Returns the estimate of a share whose value was drawn towards another with the weight of `strength` moves.
     ///
-    /// The variance of the sample is that of a ratio over clusters, and at least that of independent moves. The other share is taken for the mean
-    /// of a distribution of which this one was drawn, as a Dirichlet distribution with this strength. The interval is Wilson's for the number of
-    /// independent moves that would have the same standard error, with Student's t.
-    pub(super) fn estimate(&self, value: f64, strength: f64) -> Estimate {
+    /// The variance of the sample is that of a ratio over clusters, and at least that of independent moves. Where the other share depends on the
+    /// sample too, `whole` is the variance of both together. The other share is taken for the mean of a distribution of which this one was
+    /// drawn, as a Dirichlet distribution with this strength. The interval is Wilson's for the number of independent moves that would have the
+    /// same standard error, with Student's t.
+    pub(super) fn estimate(&self, value: f64, strength: f64, whole: Option<f64>) -> Estimate {
         let (tasks, moves) = (self.clusters.len() as u64, self.moves);
         if moves == 0 {
             return Estimate { value, standard_error: None, interval: None, tasks, moves };
         }
         let spread = value * (1.0 - value);
+        let count = tasks as f64;
         let own_share = self.weight / (self.weight + strength);
-        let own = own_share.powi(2) * self.variance(spread);
+        let whole = whole.filter(|_| tasks > 1).map_or(0.0, |whole| whole * count / (count - 1.0));
+        let own = whole.max(own_share.powi(2) * self.variance(spread));
         let others = (1.0 - own_share).powi(2) * spread / (strength + 1.0);
         let variance = own + others;
         // Welch and Satterthwaite: only the sample has few degrees of freedom.
-        let freedom = (tasks as f64 - 1.0).max(1.0) * (variance / own).powi(2);
+        let freedom = (count - 1.0).max(1.0) * (variance / own).powi(2);
         Estimate {
             value,
             standard_error: Some(variance.sqrt()),

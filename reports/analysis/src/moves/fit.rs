@@ -1,14 +1,14 @@
 //! Fits profiles to the moves of a run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use healbench_core::{ERROR_KINDS, Move};
+use healbench_core::{ERROR_KINDS, ErrorKind, Move};
 
 use super::estimate::{ExpectedStop, Sample, stop_factor};
 use super::model::{Estimate, KindMoves, MovesProfile, Shares, Strengths};
 use super::observations::{Observation, Observations, Place};
 use super::score::{Scores, mean_over_tasks};
-use super::tables::{Counts, KINDS, Tables, weights};
+use super::tables::{ByKind, Counts, KINDS, Tables, weights};
 
 /// The strengths to choose from.
 const STRENGTHS: [f64; 6] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0];
@@ -19,6 +19,9 @@ const UNTESTED: f64 = 8.0;
 /// The parts of the tasks that are held out one after another.
 pub(super) const FOLDS: usize = 10;
 
+/// The most parts that the jackknife leaves out.
+const JACKKNIFE_PARTS: usize = 100;
+
 /// The strength with which a share of an agent that has no table is drawn towards that of all agents.
 const RATE_STRENGTH: f64 = 2.0;
 
@@ -28,19 +31,71 @@ pub struct Fit {
     names: Vec<String>,
     moves: Vec<Observation>,
     strengths: Strengths,
-    pub(super) tables: Tables,
+    tables: Tables,
+    variances: Variances,
+    /// By task and kind.
+    weights: BTreeMap<(usize, ErrorKind), f64>,
+}
+
+/// The variances of shares over tasks.
+#[derive(Debug, Clone)]
+struct Variances {
+    kinds: ByKind,
+    cells: Vec<ByKind>,
 }
 
 /// Fits shares to the first errors of chains. The strengths are chosen by held-out tasks.
 pub fn fit(observations: &Observations) -> Fit {
-    let (strengths, tables) = fit_tables(&observations.first(), observations.agents.len());
-    Fit { names: observations.agents.clone(), moves: observations.moves.clone(), strengths, tables }
+    let first = observations.first();
+    let agents = observations.agents.len();
+    let (strengths, tables) = fit_tables(&first, agents);
+    Fit {
+        names: observations.agents.clone(),
+        moves: observations.moves.clone(),
+        strengths,
+        tables,
+        variances: jackknife(&first, agents, strengths),
+        weights: first.iter().map(|made| (made.task, made.kind)).zip(weights(&first)).collect(),
+    }
 }
 
 /// Fits the tables to first errors of `agents` agents.
 pub(super) fn fit_tables(first: &[Observation], agents: usize) -> (Strengths, Tables) {
     let strengths = choose_strengths(first, agents);
     (strengths, Tables::of(first, agents, strengths))
+}
+
+/// Returns the jackknife's variances: of fits with the same strengths that each leave out a task, or one of many equal parts of them.
+fn jackknife(first: &[Observation], agents: usize, strengths: Strengths) -> Variances {
+    let folds = folds(first, JACKKNIFE_PARTS, |made| made.task);
+    let count = folds.len().max(1) as f64;
+    let mut sums = Variances { kinds: [[0.0; 4]; KINDS], cells: vec![[[0.0; 4]; KINDS]; agents] };
+    let mut squares = sums.clone();
+    let add = |of: &ByKind, sums: &mut ByKind, squares: &mut ByKind| {
+        for (kind, shares) in of.iter().enumerate() {
+            for (column, share) in shares.iter().enumerate() {
+                sums[kind][column] += share;
+                squares[kind][column] += share * share;
+            }
+        }
+    };
+    for fold in folds {
+        let rest: Vec<Observation> = first.iter().filter(|made| !fold.contains(&made.task)).copied().collect();
+        let counts = Counts::of(&rest, agents);
+        add(&counts.kind_alone(strengths.kind), &mut sums.kinds, &mut squares.kinds);
+        let cells = counts.cells(&counts.product(strengths.effects), strengths.cell);
+        for (agent, cells) in cells.iter().enumerate() {
+            add(cells, &mut sums.cells[agent], &mut squares.cells[agent]);
+        }
+    }
+    let variance = |sums: &ByKind, squares: &ByKind| -> ByKind {
+        let of = |sum: f64, squares: f64| ((squares - sum * sum / count) * (count - 1.0) / count).max(0.0);
+        std::array::from_fn(|kind| std::array::from_fn(|at| of(sums[kind][at], squares[kind][at])))
+    };
+    Variances {
+        kinds: variance(&sums.kinds, &squares.kinds),
+        cells: sums.cells.iter().zip(&squares.cells).map(|(sums, squares)| variance(sums, squares)).collect(),
+    }
 }
 
 /// Returns the parts to hold out: by `group`, up to `most` of them. Groups are dealt out in their order.
@@ -133,24 +188,29 @@ impl Fit {
             repeat_again: rate(&|made| follows_repetition(made).then_some(made.made == Move::Repeated)),
             later_stop: stop_factor(&[]),
         };
-        profile.later_stop = later_stop(&profile, &own);
+        profile.later_stop = self.later_stop(&profile, &own);
         profile
     }
 
     fn kinds(&self, agent: Option<usize>, first: &[Observation]) -> Vec<KindMoves> {
         let mut samples: Vec<[Sample; 4]> = vec![Default::default(); KINDS];
-        for (made, weight) in first.iter().zip(weights_in(&self.moves, first)) {
+        for made in first {
             for (column, sample) in samples[made.kind as usize].iter_mut().enumerate() {
-                sample.add(made.task, weight, made.column() == column);
+                sample.add(made.task, self.weight(made), made.column() == column);
             }
         }
-        let (shares, strength, plain) = match agent {
-            Some(agent) => (self.tables.cells[agent], self.strengths.cell, self.tables.plain[agent]),
-            None => (self.tables.kinds, self.strengths.kind, self.tables.plain_kinds),
+        let (shares, variances, strength, plain) = match agent {
+            Some(agent) => {
+                let (cells, variances) = (self.tables.cells[agent], self.variances.cells[agent]);
+                (cells, variances, self.strengths.cell, self.tables.plain[agent])
+            }
+            None => (self.tables.kinds, self.variances.kinds, self.strengths.kind, self.tables.plain_kinds),
         };
         let kinds = ERROR_KINDS.iter().map(|entry| {
             let kind = entry.value as usize;
-            let estimate = |column: usize| samples[kind][column].estimate(shares[kind][column], strength);
+            let estimate = |column: usize| {
+                samples[kind][column].estimate(shares[kind][column], strength, Some(variances[kind][column]))
+            };
             KindMoves {
                 kind: entry.value,
                 changed: estimate(0),
@@ -169,21 +229,47 @@ impl Fit {
         own: &[Observation],
         counts: &dyn Fn(&Observation) -> Option<bool>,
     ) -> Estimate {
-        let all = Sample::of(&self.moves, counts).shrunk(0.5, 1.0);
-        let sample = Sample::of(own, counts);
+        let sample = |moves: &[Observation]| {
+            let mut sample = Sample::default();
+            for made in moves {
+                if let Some(counts) = counts(made) {
+                    sample.add(made.task, self.weight(made), counts);
+                }
+            }
+            sample
+        };
+        let all = sample(&self.moves).shrunk(0.5, 1.0);
+        let own = sample(own);
         match agent {
-            None => sample.estimate(all, 1.0),
-            Some(_) => sample.estimate(sample.shrunk(all, RATE_STRENGTH), RATE_STRENGTH),
+            None => own.estimate(all, 1.0, None),
+            Some(_) => own.estimate(own.shrunk(all, RATE_STRENGTH), RATE_STRENGTH, None),
         }
     }
-}
 
-/// Returns the weights that some of the first errors have among all of them.
-fn weights_in(all: &[Observation], some: &[Observation]) -> Vec<f64> {
-    let first: Vec<Observation> = all.iter().copied().filter(Observation::is_first).collect();
-    let known: std::collections::BTreeMap<(usize, usize), f64> =
-        first.iter().zip(weights(&first)).map(|(made, weight)| ((made.task, made.kind as usize), weight)).collect();
-    some.iter().map(|made| known.get(&(made.task, made.kind as usize)).copied().unwrap_or(1.0)).collect()
+    /// Returns the weight of a move: that of first errors in its task and of its kind. The number of later errors depends on the moves that are
+    /// estimated from them, and may not enter.
+    fn weight(&self, made: &Observation) -> f64 {
+        self.weights.get(&(made.task, made.kind)).copied().unwrap_or(1.0)
+    }
+
+    /// Returns the factor of the odds of stopping after later errors, of which those are left out that a repetition led to and another
+    /// followed.
+    fn later_stop(&self, profile: &MovesProfile, own: &[Observation]) -> Estimate {
+        let is_used =
+            |made: &&Observation| !made.is_first() && !(follows_repetition(made) && made.made == Move::Repeated);
+        let expected = own.iter().filter(is_used).map(|made| {
+            let [_, repeated, _, stopped] = profile.first(made.kind);
+            // Odds against all other moves that the error may be followed by.
+            let among = if follows_repetition(made) { 1.0 - repeated } else { 1.0 };
+            ExpectedStop {
+                task: made.task,
+                weight: self.weight(made),
+                share: (stopped / among).clamp(1e-9, 1.0 - 1e-9),
+                stopped: made.made == Move::Stopped,
+            }
+        });
+        stop_factor(&expected.collect::<Vec<ExpectedStop>>())
+    }
 }
 
 /// Returns true if a change after a first error was right, where the text says what to do or, else, where it does not.
@@ -194,25 +280,4 @@ fn right(made: &Observation, is_told: bool) -> Option<bool> {
 
 fn follows_repetition(made: &Observation) -> bool {
     made.place == Place::Later { follows: Move::Repeated }
-}
-
-/// Returns the factor of the odds of stopping after later errors, of which those are left out that a repetition led to and another followed.
-fn later_stop(profile: &MovesProfile, own: &[Observation]) -> Estimate {
-    let later: Vec<Observation> = own
-        .iter()
-        .copied()
-        .filter(|made| !made.is_first() && !(follows_repetition(made) && made.made == Move::Repeated))
-        .collect();
-    let expected = later.iter().zip(weights(&later)).map(|(made, weight)| {
-        let [_, repeated, _, stopped] = profile.first(made.kind);
-        // Odds against all other moves that the error may be followed by.
-        let among = if follows_repetition(made) { 1.0 - repeated } else { 1.0 };
-        ExpectedStop {
-            task: made.task,
-            weight,
-            share: (stopped / among).clamp(1e-9, 1.0 - 1e-9),
-            stopped: made.made == Move::Stopped,
-        }
-    });
-    stop_factor(&expected.collect::<Vec<ExpectedStop>>())
 }
