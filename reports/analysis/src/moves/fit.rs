@@ -83,7 +83,7 @@ fn jackknife(first: &[Observation], agents: usize, strengths: Strengths) -> Vari
         let rest: Vec<Observation> = first.iter().filter(|made| !fold.contains(&made.task)).copied().collect();
         let counts = Counts::of(&rest, agents);
         add(&counts.kind_alone(strengths.kind), &mut sums.kinds, &mut squares.kinds);
-        let cells = counts.cells(&counts.product(strengths.effects), strengths.cell);
+        let cells = counts.cells(strengths.cell);
         for (agent, cells) in cells.iter().enumerate() {
             add(cells, &mut sums.cells[agent], &mut squares.cells[agent]);
         }
@@ -114,8 +114,7 @@ pub(super) fn folds(moves: &[Observation], most: usize, group: fn(&Observation) 
 struct Trials {
     kind: [Vec<(usize, f64)>; STRENGTHS.len()],
     agent: [Vec<(usize, f64)>; STRENGTHS.len()],
-    /// By the strength of the effects, then that of the cells.
-    cell: [[Vec<(usize, f64)>; STRENGTHS.len()]; STRENGTHS.len()],
+    cell: [Vec<(usize, f64)>; STRENGTHS.len()],
 }
 
 impl Trials {
@@ -129,33 +128,25 @@ impl Trials {
             self.kind[at].extend(score(&|made| kinds[made.kind as usize]));
             let alone = counts.agent_alone(strength);
             self.agent[at].extend(score(&|made| alone[made.agent]));
-            let product = counts.product(strength);
-            for (cell, strength) in STRENGTHS.into_iter().enumerate() {
-                let cells = counts.cells(&product, strength);
-                self.cell[at][cell].extend(score(&|made| cells[made.agent][made.kind as usize]));
-            }
+            let cells = counts.cells(strength);
+            self.cell[at].extend(score(&|made| cells[made.agent][made.kind as usize]));
         }
     }
 
     fn best(self) -> Strengths {
-        let lowest = |scores: &[f64]| (0..scores.len()).min_by(|a, b| scores[*a].total_cmp(&scores[*b])).unwrap_or(0);
-        let means = |trials: &[Vec<(usize, f64)>]| -> Vec<f64> {
-            trials.iter().map(|scores| mean_over_tasks(scores.iter().copied()).unwrap_or(0.0)).collect()
+        let best = |trials: &[Vec<(usize, f64)>]| {
+            let means = trials.iter().map(|scores| mean_over_tasks(scores.iter().copied()).unwrap_or(0.0));
+            let lowest = means.enumerate().min_by(|(_, one), (_, other)| one.total_cmp(other));
+            lowest.map_or(UNTESTED, |(at, _)| STRENGTHS[at])
         };
-        let cell = lowest(&self.cell.iter().flat_map(|trials| means(trials)).collect::<Vec<f64>>());
-        Strengths {
-            kind: STRENGTHS[lowest(&means(&self.kind))],
-            agent: STRENGTHS[lowest(&means(&self.agent))],
-            effects: STRENGTHS[cell / STRENGTHS.len()],
-            cell: STRENGTHS[cell % STRENGTHS.len()],
-        }
+        Strengths { kind: best(&self.kind), agent: best(&self.agent), cell: best(&self.cell) }
     }
 }
 
 fn choose_strengths(first: &[Observation], agents: usize) -> Strengths {
     let folds = folds(first, FOLDS, |made| made.task);
     if folds.len() < 2 {
-        return Strengths { kind: UNTESTED, agent: UNTESTED, effects: UNTESTED, cell: UNTESTED };
+        return Strengths { kind: UNTESTED, agent: UNTESTED, cell: UNTESTED };
     }
     let mut trials = Trials::default();
     for fold in folds {

@@ -85,16 +85,14 @@ pub struct Estimate {
     pub moves: u64,
 }
 
-/// The numbers of moves that a share is drawn with towards what is less specific, as chosen by held-out tasks.
+/// The weights, in moves, with which shares are drawn towards those of what is less specific, as chosen by held-out tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Strengths {
     /// From a kind without agents towards all moves.
     pub kind: f64,
     /// From an agent without kinds towards all moves.
     pub agent: f64,
-    /// From the effects of kinds and agents, fitted together, towards none.
-    pub effects: f64,
-    /// From a kind of an agent towards the product of both effects.
+    /// From a kind of an agent towards the product of the effects of both, and from the effects towards none.
     pub cell: f64,
 }
 

@@ -118,9 +118,9 @@ impl Counts {
         }
     }
 
-    /// Returns the shares by agent and kind, drawn towards their product.
-    pub(super) fn cells(&self, product: &[ByKind], strength: f64) -> Vec<ByKind> {
-        let own = self.cells.iter().zip(product);
+    /// Returns the shares by agent and kind, drawn towards the product of the effects of both.
+    pub(super) fn cells(&self, strength: f64) -> Vec<ByKind> {
+        let own = self.cells.iter().zip(self.product(strength));
         own.map(|(cells, product)| std::array::from_fn(|kind| shrunk(cells[kind], product[kind], strength))).collect()
     }
 }
@@ -145,7 +145,6 @@ pub(super) struct Tables {
 impl Tables {
     pub(super) fn of(moves: &[Observation], agents: usize, strengths: Strengths) -> Tables {
         let counts = Counts::of(moves, agents);
-        let product = counts.product(strengths.effects);
         let tasks = |is_in: &dyn Fn(&Observation) -> bool| {
             moves.iter().filter(|made| is_in(made)).map(|made| made.task).collect::<BTreeSet<usize>>().len()
         };
@@ -169,7 +168,7 @@ impl Tables {
             all: counts.all,
             kinds: counts.kind_alone(strengths.kind),
             agents: counts.agent_alone(strengths.agent),
-            cells: counts.cells(&product, strengths.cell),
+            cells: counts.cells(strengths.cell),
             plain: (0..agents).map(plain).collect(),
             plain_kinds,
         }
