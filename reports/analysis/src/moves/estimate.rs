@@ -112,12 +112,9 @@ pub(super) struct ExpectedStop {
     pub(super) stopped: bool,
 }
 
-/// Returns the factor of the odds of stopping, 1 unless its interval excludes it, and the standard error of its logarithm.
-///
-/// Expected stops are equated with observed ones, among them half a move that stopped and half a move that did not, of even odds. The
-/// standard error is that of the sums over tasks.
-pub(super) fn stop_factor(moves: &[ExpectedStop]) -> Estimate {
-    let count = moves.len() as u64;
+/// Returns the natural logarithm of the factor of the odds of stopping: expected stops are equated with observed ones, among them half a move that
+/// stopped and half a move that did not, of even odds.
+pub(super) fn log_factor(moves: &[ExpectedStop]) -> f64 {
     let excess = |log: f64| {
         let shares = moves.iter().map(|made| made.weight * (stopped(made) - times_odds(made.share, log.exp())));
         shares.sum::<f64>() + 0.5 - times_odds(0.5, log.exp())
@@ -128,31 +125,33 @@ pub(super) fn stop_factor(moves: &[ExpectedStop]) -> Estimate {
         let middle = f64::midpoint(low, high);
         if excess(middle) > 0.0 { low = middle } else { high = middle }
     }
-    let log = f64::midpoint(low, high);
-    let mut tasks: BTreeMap<usize, f64> = BTreeMap::new();
+    f64::midpoint(low, high)
+}
+
+/// Returns the factor of the odds of stopping, 1 unless its interval excludes it, and the standard error of its logarithm. `whole` is the
+/// variance of the logarithm with that of the expected shares; the least is the variance with known shares, of the sums over tasks.
+pub(super) fn stop_factor(moves: &[ExpectedStop], whole: f64) -> Estimate {
+    let log = log_factor(moves);
+    let mut sums: BTreeMap<usize, f64> = BTreeMap::new();
     let (mut slope, mut independent) = (0.25, 0.25);
     for made in moves {
         let share = times_odds(made.share, log.exp());
-        *tasks.entry(made.task).or_default() += made.weight * (stopped(made) - share);
+        *sums.entry(made.task).or_default() += made.weight * (stopped(made) - share);
         slope += made.weight * share * (1.0 - share);
         independent += made.weight.powi(2) * share * (1.0 - share);
     }
-    let sizes = tasks.len() as f64;
-    if tasks.len() < 2 {
-        return Estimate { value: 1.0, standard_error: None, interval: None, tasks: tasks.len() as u64, moves: count };
+    let (tasks, moves) = (sums.len() as u64, moves.len() as u64);
+    if tasks < 2 {
+        return Estimate { value: 1.0, standard_error: None, interval: None, tasks, moves };
     }
-    let clustered = sizes / (sizes - 1.0) * tasks.values().map(|sum| sum * sum).sum::<f64>();
-    let error = clustered.max(independent).sqrt() / slope;
-    let width = quantile(sizes - 1.0) * error;
+    let count = tasks as f64;
+    let clustered = count / (count - 1.0) * sums.values().map(|sum| sum * sum).sum::<f64>();
+    let error = (clustered.max(independent) / (slope * slope)).max(whole).sqrt();
+    let width = quantile(count - 1.0) * error;
     let interval = Interval { lower: (log - width).exp(), upper: (log + width).exp() };
     let is_one = interval.lower <= 1.0 && interval.upper >= 1.0;
-    Estimate {
-        value: if is_one { 1.0 } else { log.exp() },
-        standard_error: Some(error),
-        interval: Some(interval),
-        tasks: tasks.len() as u64,
-        moves: count,
-    }
+    let value = if is_one { 1.0 } else { log.exp() };
+    Estimate { value, standard_error: Some(error), interval: Some(interval), tasks, moves }
 }
 
 fn stopped(made: &ExpectedStop) -> f64 {

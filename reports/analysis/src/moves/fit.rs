@@ -1,14 +1,14 @@
 //! Fits profiles to the moves of a run.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use healbench_core::{ERROR_KINDS, ErrorKind, Move};
+use healbench_core::{ERROR_KINDS, Move};
 
-use super::estimate::{ExpectedStop, Sample, stop_factor};
+use super::estimate::{ExpectedStop, Sample, log_factor, stop_factor};
 use super::model::{Estimate, KindMoves, MovesProfile, Shares, Strengths};
 use super::observations::{Observation, Observations, Place};
 use super::score::{Scores, mean_over_tasks};
-use super::tables::{ByKind, Counts, KINDS, Tables, weights};
+use super::tables::{ByKind, Counts, KINDS, Tables, Weights};
 
 /// The strengths to choose from.
 const STRENGTHS: [f64; 6] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0];
@@ -32,14 +32,14 @@ pub struct Fit {
     moves: Vec<Observation>,
     strengths: Strengths,
     tables: Tables,
-    variances: Variances,
-    /// By task and kind.
-    weights: BTreeMap<(usize, ErrorKind), f64>,
+    left_out: Vec<LeftOut>,
+    weights: Weights,
 }
 
-/// The variances of shares over tasks.
+/// The shares of a fit with the same strengths that leaves out some tasks.
 #[derive(Debug, Clone)]
-struct Variances {
+struct LeftOut {
+    tasks: BTreeSet<usize>,
     kinds: ByKind,
     cells: Vec<ByKind>,
 }
@@ -54,8 +54,8 @@ pub fn fit(observations: &Observations) -> Fit {
         moves: observations.moves.clone(),
         strengths,
         tables,
-        variances: jackknife(&first, agents, strengths),
-        weights: first.iter().map(|made| (made.task, made.kind)).zip(weights(&first)).collect(),
+        left_out: left_out(&first, agents, strengths),
+        weights: Weights::of(&first),
     }
 }
 
@@ -65,37 +65,21 @@ pub(super) fn fit_tables(first: &[Observation], agents: usize) -> (Strengths, Ta
     (strengths, Tables::of(first, agents, strengths))
 }
 
-/// Returns the jackknife's variances: of fits with the same strengths that each leave out a task, or one of many equal parts of them.
-fn jackknife(first: &[Observation], agents: usize, strengths: Strengths) -> Variances {
-    let folds = folds(first, JACKKNIFE_PARTS, |made| made.task);
-    let count = folds.len().max(1) as f64;
-    let mut sums = Variances { kinds: [[0.0; 4]; KINDS], cells: vec![[[0.0; 4]; KINDS]; agents] };
-    let mut squares = sums.clone();
-    let add = |of: &ByKind, sums: &mut ByKind, squares: &mut ByKind| {
-        for (kind, shares) in of.iter().enumerate() {
-            for (column, share) in shares.iter().enumerate() {
-                sums[kind][column] += share;
-                squares[kind][column] += share * share;
-            }
-        }
-    };
-    for fold in folds {
-        let rest: Vec<Observation> = first.iter().filter(|made| !fold.contains(&made.task)).copied().collect();
+/// Returns fits that each leave out a task, or one of many equal parts of them.
+fn left_out(first: &[Observation], agents: usize, strengths: Strengths) -> Vec<LeftOut> {
+    let fit_without = |tasks: BTreeSet<usize>| {
+        let rest: Vec<Observation> = first.iter().filter(|made| !tasks.contains(&made.task)).copied().collect();
         let counts = Counts::of(&rest, agents);
-        add(&counts.kind_alone(strengths.kind), &mut sums.kinds, &mut squares.kinds);
-        let cells = counts.cells(strengths.cell);
-        for (agent, cells) in cells.iter().enumerate() {
-            add(cells, &mut sums.cells[agent], &mut squares.cells[agent]);
-        }
-    }
-    let variance = |sums: &ByKind, squares: &ByKind| -> ByKind {
-        let of = |sum: f64, squares: f64| ((squares - sum * sum / count) * (count - 1.0) / count).max(0.0);
-        std::array::from_fn(|kind| std::array::from_fn(|at| of(sums[kind][at], squares[kind][at])))
+        LeftOut { tasks, kinds: counts.kind_alone(strengths.kind), cells: counts.cells(strengths.cell) }
     };
-    Variances {
-        kinds: variance(&sums.kinds, &squares.kinds),
-        cells: sums.cells.iter().zip(&squares.cells).map(|(sums, squares)| variance(sums, squares)).collect(),
-    }
+    folds(first, JACKKNIFE_PARTS, |made| made.task).into_iter().map(fit_without).collect()
+}
+
+/// Returns the jackknife's variance of a number, of which `values` are those that leave out each part.
+fn jackknife(values: &[f64]) -> f64 {
+    let count = values.len().max(1) as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() * (count - 1.0) / count
 }
 
 /// Returns the parts to hold out: by `group`, up to `most` of them. Groups are dealt out in their order.
@@ -177,9 +161,9 @@ impl Fit {
             right_told: rate(&|made| right(made, true)),
             right_untold: rate(&|made| right(made, false)),
             repeat_again: rate(&|made| follows_repetition(made).then_some(made.made == Move::Repeated)),
-            later_stop: stop_factor(&[]),
+            later_stop: stop_factor(&[], 0.0),
         };
-        profile.later_stop = self.later_stop(&profile, &own);
+        profile.later_stop = self.later_stop(agent, &own);
         profile
     }
 
@@ -187,20 +171,18 @@ impl Fit {
         let mut samples: Vec<[Sample; 4]> = vec![Default::default(); KINDS];
         for made in first {
             for (column, sample) in samples[made.kind as usize].iter_mut().enumerate() {
-                sample.add(made.task, self.weight(made), made.column() == column);
+                sample.add(made.task, self.weights.get(made), made.column() == column);
             }
         }
-        let (shares, variances, strength, plain) = match agent {
-            Some(agent) => {
-                let (cells, variances) = (self.tables.cells[agent], self.variances.cells[agent]);
-                (cells, variances, self.strengths.cell, self.tables.plain[agent])
-            }
-            None => (self.tables.kinds, self.variances.kinds, self.strengths.kind, self.tables.plain_kinds),
+        let (shares, strength, plain) = match agent {
+            Some(agent) => (self.tables.cells[agent], self.strengths.cell, self.tables.plain[agent]),
+            None => (self.tables.kinds, self.strengths.kind, self.tables.plain_kinds),
         };
         let kinds = ERROR_KINDS.iter().map(|entry| {
             let kind = entry.value as usize;
             let estimate = |column: usize| {
-                samples[kind][column].estimate(shares[kind][column], strength, Some(variances[kind][column]))
+                let left_out: Vec<f64> = self.left_out.iter().map(|fit| fit.shares(agent)[kind][column]).collect();
+                samples[kind][column].estimate(shares[kind][column], strength, Some(jackknife(&left_out)))
             };
             KindMoves {
                 kind: entry.value,
@@ -224,7 +206,7 @@ impl Fit {
             let mut sample = Sample::default();
             for made in moves {
                 if let Some(counts) = counts(made) {
-                    sample.add(made.task, self.weight(made), counts);
+                    sample.add(made.task, self.weights.get(made), counts);
                 }
             }
             sample
@@ -237,30 +219,34 @@ impl Fit {
         }
     }
 
-    /// Returns the weight of a move: that of first errors in its task and of its kind. The number of later errors depends on the moves that are
-    /// estimated from them, and may not enter.
-    fn weight(&self, made: &Observation) -> f64 {
-        self.weights.get(&(made.task, made.kind)).copied().unwrap_or(1.0)
-    }
-
     /// Returns the factor of the odds of stopping after later errors, of which those are left out that a repetition led to and another
     /// followed.
-    fn later_stop(&self, profile: &MovesProfile, own: &[Observation]) -> Estimate {
+    fn later_stop(&self, agent: Option<usize>, own: &[Observation]) -> Estimate {
         let is_used =
             |made: &&Observation| !made.is_first() && !(follows_repetition(made) && made.made == Move::Repeated);
-        let expected = own.iter().filter(is_used).map(|made| {
-            let [_, repeated, _, stopped] = profile.first(made.kind);
-            // Odds against all other moves that the error may be followed by.
-            let among = if follows_repetition(made) { 1.0 - repeated } else { 1.0 };
-            ExpectedStop {
-                task: made.task,
-                weight: self.weight(made),
-                share: (stopped / among).clamp(1e-9, 1.0 - 1e-9),
-                stopped: made.made == Move::Stopped,
-            }
-        });
-        stop_factor(&expected.collect::<Vec<ExpectedStop>>())
+        let later: Vec<&Observation> = own.iter().filter(is_used).collect();
+        let expected = |shares: &ByKind, without: &BTreeSet<usize>| -> Vec<ExpectedStop> {
+            let used = later.iter().filter(|made| !without.contains(&made.task));
+            used.map(|made| expected_stop(made, shares[made.kind as usize], self.weights.get(made))).collect()
+        };
+        let shares = agent.map_or(&self.tables.kinds, |agent| &self.tables.cells[agent]);
+        let left_out = self.left_out.iter().map(|fit| log_factor(&expected(fit.shares(agent), &fit.tasks)));
+        stop_factor(&expected(shares, &BTreeSet::new()), jackknife(&left_out.collect::<Vec<f64>>()))
     }
+}
+
+impl LeftOut {
+    fn shares(&self, agent: Option<usize>) -> &ByKind {
+        agent.map_or(&self.kinds, |agent| &self.cells[agent])
+    }
+}
+
+/// Returns what is expected of a later error if it is followed by the shares of first ones, and by no repetition after a repetition.
+fn expected_stop(made: &Observation, [_, repeated, _, stopped]: Shares, weight: f64) -> ExpectedStop {
+    let among = if follows_repetition(made) { 1.0 - repeated } else { 1.0 };
+    // Odds are of shares between 0 and 1.
+    let share = (stopped / among).clamp(1e-9, 1.0 - 1e-9);
+    ExpectedStop { task: made.task, weight, share, stopped: made.made == Move::Stopped }
 }
 
 /// Returns true if a change after a first error was right, where the text says what to do or, else, where it does not.

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use healbench_core::{DrawKey, ERROR_KINDS, ErrorKind, Move, Seed};
+use healbench_core::{DrawKey, Draws, ERROR_KINDS, ErrorKind, Move, Seed};
 use serde::Serialize;
 
 use super::model::{MovesProfile, SCORED_MOVES, Shares};
 use super::observations::{Observation, Observations, Place};
 use super::score::{DRAWS, PerfectScore, Scores, draw};
-use super::tables::weights;
+use super::tables::Weights;
 
 /// The attempts within which a chain is repaired soon.
 const SOON: u32 = 3;
@@ -30,7 +30,7 @@ pub struct Prediction {
     pub perfect: Option<PerfectScore>,
 }
 
-/// Predicted and observed shares of moves. Each move weighs as in a fit.
+/// Predicted and observed shares of moves. Moves weigh as first errors do in a fit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SharePrediction {
     /// The kind; null for all.
@@ -68,22 +68,22 @@ pub fn predict(profile: &MovesProfile, observations: &Observations, seed: Seed) 
     let first = observations.first();
     let shares: Vec<Shares> = first.iter().map(|made| expected(profile, made)).collect();
     let scored = first.iter().zip(&shares).map(|(made, shares)| (made.task, Scores::of(*shares, made.column())));
-    let key = DrawKey::of_run(seed);
+    let (key, weights) = (DrawKey::of_run(seed), Weights::of(&first));
     Prediction {
         scores: Scores::over_tasks(&scored.collect::<Vec<(usize, Scores)>>()),
         perfect: PerfectScore::of(&first, &shares, &mut key.draws("perfect profile", 1)),
-        repaired_next: repaired(&first, &|made| match made.place {
+        repaired_next: repaired(&first, &weights, &|made| match made.place {
             Place::First { repaired_next: Some(is_repaired), .. } => Some((repaired_next(profile, made), is_repaired)),
             _ => None,
         }),
-        repaired_within_3: repaired(&first, &|made| match made.place {
+        repaired_within_3: repaired(&first, &weights, &|made| match made.place {
             Place::First { repaired_within_3: Some(is_repaired), .. } => {
                 Some((repaired_soon(profile, made), is_repaired))
             }
             _ => None,
         }),
-        first: tables(profile, &first, &key, "first"),
-        later: tables(profile, &later, &key, "later"),
+        first: tables(profile, &first, &weights, &mut |n| key.draws("first", n)),
+        later: tables(profile, &later, &weights, &mut |n| key.draws("later", n)),
     }
 }
 
@@ -115,14 +115,20 @@ fn repaired_soon(profile: &MovesProfile, made: &Observation) -> f64 {
 }
 
 /// Returns `None` without a chain of which it is known.
-fn repaired(first: &[Observation], of: &dyn Fn(&Observation) -> Option<(f64, bool)>) -> Option<Repaired> {
-    let known: Vec<(Observation, (f64, bool))> = first.iter().filter_map(|made| Some((*made, of(made)?))).collect();
-    let chains: Vec<Observation> = known.iter().map(|(made, _)| *made).collect();
+fn repaired(
+    first: &[Observation],
+    weights: &Weights,
+    of: &dyn Fn(&Observation) -> Option<(f64, bool)>,
+) -> Option<Repaired> {
+    let mut chains: Vec<Observation> = Vec::new();
     let (mut predicted, mut observed, mut all) = (0.0, 0.0, 0.0);
-    for ((_, (share, is_repaired)), weight) in known.iter().zip(weights(&chains)) {
+    for made in first {
+        let Some((share, is_repaired)) = of(made) else { continue };
+        let weight = weights.get(made);
         predicted += weight * share;
-        observed += if *is_repaired { weight } else { 0.0 };
+        observed += if is_repaired { weight } else { 0.0 };
         all += weight;
+        chains.push(*made);
     }
     (all > 0.0).then(|| Repaired {
         predicted: predicted / all,
@@ -132,52 +138,62 @@ fn repaired(first: &[Observation], of: &dyn Fn(&Observation) -> Option<(f64, boo
     })
 }
 
-fn tables(profile: &MovesProfile, moves: &[Observation], key: &DrawKey, purpose: &str) -> Vec<SharePrediction> {
+/// Returns the tables of all moves, and of each kind.
+fn tables(
+    profile: &MovesProfile,
+    moves: &[Observation],
+    weights: &Weights,
+    draws: &mut dyn FnMut(u64) -> Draws,
+) -> Vec<SharePrediction> {
     let kinds = ERROR_KINDS.iter().map(|entry| Some(entry.value));
-    let table = |(at, kind): (usize, Option<ErrorKind>)| {
-        let own = moves.iter().copied().filter(|made| kind.is_none_or(|kind| made.kind == kind));
-        share_prediction(profile, kind, &own.collect::<Vec<Observation>>(), key, (purpose, at as u64))
-    };
-    std::iter::once(None).chain(kinds).enumerate().filter_map(table).collect()
+    let mut tables = Vec::new();
+    for (at, kind) in std::iter::once(None).chain(kinds).enumerate() {
+        let own: Vec<Weighed> = moves
+            .iter()
+            .filter(|made| kind.is_none_or(|kind| made.kind == kind))
+            .map(|made| Weighed { made: *made, weight: weights.get(made), expected: expected(profile, made) })
+            .collect();
+        if !own.is_empty() {
+            tables.push(share_prediction(kind, &own, draws(at as u64)));
+        }
+    }
+    tables
 }
 
-/// Returns `None` without moves.
-fn share_prediction(
-    profile: &MovesProfile,
-    kind: Option<ErrorKind>,
-    moves: &[Observation],
-    key: &DrawKey,
-    (purpose, n): (&str, u64),
-) -> Option<SharePrediction> {
-    let weights = weights(moves);
-    let shares: Vec<Shares> = moves.iter().map(|made| expected(profile, made)).collect();
-    let all: f64 = weights.iter().sum();
-    if moves.is_empty() {
-        return None;
+/// A move, its weight, and the shares that are expected.
+struct Weighed {
+    made: Observation,
+    weight: f64,
+    expected: Shares,
+}
+
+fn share_prediction(kind: Option<ErrorKind>, moves: &[Weighed], mut draws: Draws) -> SharePrediction {
+    let all: f64 = moves.iter().map(|weighed| weighed.weight).sum();
+    let mut predicted = [0.0; SCORED_MOVES.len()];
+    for weighed in moves {
+        predicted.iter_mut().zip(weighed.expected).for_each(|(sum, share)| *sum += share * weighed.weight / all);
     }
-    let observed = |columns: &mut dyn Iterator<Item = usize>| {
+    let observed = |column: &mut dyn FnMut(&Weighed) -> usize| {
         let mut sums = [0.0; SCORED_MOVES.len()];
-        columns.zip(&weights).for_each(|(column, weight)| sums[column] += weight / all);
+        moves.iter().for_each(|weighed| sums[column(weighed)] += weighed.weight / all);
         sums
     };
-    let predicted: Shares =
-        std::array::from_fn(|at| shares.iter().zip(&weights).map(|(shares, weight)| shares[at] * weight / all).sum());
-    let gap = |observed: Shares| (0..4).map(|at| (predicted[at] - observed[at]).abs()).sum::<f64>() / 4.0;
-    let mut draws = key.draws(purpose, n);
-    let mut gaps = 0.0;
-    for _ in 0..DRAWS {
-        gaps += gap(observed(&mut shares.iter().map(|shares| draw(shares, &mut draws))));
-    }
-    let observed = observed(&mut moves.iter().map(Observation::column));
-    Some(SharePrediction {
+    let gap = |observed: Shares| {
+        let differences = predicted.iter().zip(observed).map(|(predicted, observed)| (predicted - observed).abs());
+        differences.sum::<f64>() / SCORED_MOVES.len() as f64
+    };
+    let gaps: f64 = (0..DRAWS).map(|_| gap(observed(&mut |weighed| draw(&weighed.expected, &mut draws)))).sum();
+    let observed = observed(&mut |weighed| weighed.made.column());
+    let made: Vec<Observation> = moves.iter().map(|weighed| weighed.made).collect();
+    SharePrediction {
         kind,
-        tasks: tasks(moves),
+        tasks: tasks(&made),
         moves: moves.len() as u64,
         predicted,
         observed,
         gap: gap(observed),
         perfect_gap: gaps / f64::from(DRAWS),
-    })
+    }
 }
 
 fn tasks(moves: &[Observation]) -> u64 {

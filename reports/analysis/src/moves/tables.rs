@@ -32,6 +32,21 @@ pub(super) fn weights(moves: &[Observation]) -> Vec<f64> {
     moves.iter().map(|made| f64::from(sizes[&(made.task, made.kind)]).sqrt().recip()).collect()
 }
 
+/// The weights of first errors, by task and kind. They are those of later errors too, whose number depends on the moves that are made.
+#[derive(Debug, Clone)]
+pub(super) struct Weights(BTreeMap<(usize, ErrorKind), f64>);
+
+impl Weights {
+    pub(super) fn of(first: &[Observation]) -> Weights {
+        Weights(first.iter().map(|made| (made.task, made.kind)).zip(weights(first)).collect())
+    }
+
+    /// Returns the weight of a move; 1 if no chain in its task begins with its kind.
+    pub(super) fn get(&self, made: &Observation) -> f64 {
+        self.0.get(&(made.task, made.kind)).copied().unwrap_or(1.0)
+    }
+}
+
 /// Weighted counts of moves.
 #[derive(Debug, Clone)]
 pub(super) struct Counts {

@@ -146,6 +146,7 @@ fn later_errors_stop_and_repeat_as_the_profile_says() {
         right_untold: 0.5,
         repeat_again: 0.75,
         later_stop: 2.0,
+        alike: 0.0,
     };
     let profile = known.profile();
     let kind = profile.kinds[0].kind;

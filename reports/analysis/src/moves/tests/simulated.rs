@@ -14,6 +14,8 @@ pub(super) struct Known {
     pub(super) right_untold: f64,
     pub(super) repeat_again: f64,
     pub(super) later_stop: f64,
+    /// The chance that a chain begins with the move that the chain before it in the task, of the same kind, began with.
+    pub(super) alike: f64,
 }
 
 impl Known {
@@ -29,6 +31,7 @@ impl Known {
             right_untold: 0.05 + 0.9 * draws.unit(),
             repeat_again: 0.05 + 0.9 * draws.unit(),
             later_stop: if draws.chance(0.5) { 1.0 } else { 4.0 },
+            alike: 0.0,
         }
     }
 
@@ -65,48 +68,54 @@ impl Known {
             let names = [agent.to_owned(), format!("{}/{task:03}", task % 3), (task % 3).to_string()];
             for _ in 0..=draws.below(3) {
                 let kind = ERROR_KINDS[draws.below(self.shares.len() as u64) as usize].value;
+                let mut begins_with = None;
                 for _ in 0..=draws.below(4) {
-                    self.add_chain(&profile, kind, &names, draws, named);
+                    let same = begins_with.filter(|_| draws.chance(self.alike));
+                    begins_with = Some(add_chain(&profile, kind, same, &names, draws, named));
                 }
             }
         }
     }
+}
 
-    fn add_chain(
-        &self,
-        profile: &MovesProfile,
-        kind: ErrorKind,
-        names: &[String; 3],
-        draws: &mut Draws,
-        named: &mut NamedObservations,
-    ) {
-        let states_remedy = draws.chance(0.5);
-        let (mut chain, mut shares): (Vec<Observation>, Shares) = (Vec::new(), profile.first(kind));
-        let mut repaired_at = None;
-        for number in 0..6 {
-            let made = SCORED_MOVES[draw(&shares, draws)];
-            let succeeded = match made {
-                Move::Changed => Some(draws.chance(profile.right(states_remedy))),
-                Move::Repeated => Some(false),
-                _ => None,
-            };
-            let place = match chain.last() {
-                Some(before) => Place::Later { follows: before.made },
-                None => first(kind, made).place,
-            };
-            chain.push(Observation { place, states_remedy, succeeded, ..first(kind, made) });
-            if succeeded != Some(false) {
-                repaired_at = succeeded.map(|_| number);
-                break;
-            }
-            shares = profile.later(kind, made);
-        }
-        chain[0].place = Place::First {
-            repaired_next: Some(repaired_at == Some(0)),
-            repaired_within_3: Some(repaired_at.is_some_and(|at| at < 3)),
+/// Adds a chain, which begins with this move if there is one. Returns the move that it begins with.
+fn add_chain(
+    profile: &MovesProfile,
+    kind: ErrorKind,
+    begins_with: Option<Move>,
+    names: &[String; 3],
+    draws: &mut Draws,
+    named: &mut NamedObservations,
+) -> Move {
+    let states_remedy = draws.chance(0.5);
+    let (mut chain, mut shares): (Vec<Observation>, Shares) = (Vec::new(), profile.first(kind));
+    let mut repaired_at = None;
+    for number in 0..6 {
+        let drawn = SCORED_MOVES[draw(&shares, draws)];
+        let made = begins_with.filter(|_| number == 0).unwrap_or(drawn);
+        let succeeded = match made {
+            Move::Changed => Some(draws.chance(profile.right(states_remedy))),
+            Move::Repeated => Some(false),
+            _ => None,
         };
-        chain.into_iter().for_each(|made| named.add(names.clone(), made));
+        let place = match chain.last() {
+            Some(before) => Place::Later { follows: before.made },
+            None => first(kind, made).place,
+        };
+        chain.push(Observation { place, states_remedy, succeeded, ..first(kind, made) });
+        if succeeded != Some(false) {
+            repaired_at = succeeded.map(|_| number);
+            break;
+        }
+        shares = profile.later(kind, made);
     }
+    chain[0].place = Place::First {
+        repaired_next: Some(repaired_at == Some(0)),
+        repaired_within_3: Some(repaired_at.is_some_and(|at| at < 3)),
+    };
+    let begins_with = chain[0].made;
+    chain.into_iter().for_each(|made| named.add(names.clone(), made));
+    begins_with
 }
 
 /// Returns the moves of one agent.
