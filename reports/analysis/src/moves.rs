@@ -1,7 +1,7 @@
-//! What agents do after an error, as shares that are fitted to the rows of runs and traces, judged by held-out tasks, and used for predictions.
+//! The moves of agents after errors: shares that are fitted to the rows of runs and traces, judged by held-out tasks, and used for predictions.
 //!
 //! A [`MovesProfile`] has shares of [moves](healbench_core::Move) for each [kind of error](healbench_core::ErrorKind). It is fitted to the first
-//! errors of chains. What is estimated is always by task: the moves of a task are not independent, and single tasks dominate counts.
+//! errors of chains. Tasks are the clusters of every estimate: the moves of a task are not independent, and single tasks dominate counts.
 
 mod estimate;
 mod fit;

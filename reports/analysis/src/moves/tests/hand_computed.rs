@@ -1,4 +1,4 @@
-use healbench_core::{DrawKey, Seed};
+use healbench_core::{DrawKey, ERROR_KINDS, Seed};
 
 use super::super::score::Scores;
 use super::super::tables::{Counts, weights};
@@ -37,6 +37,13 @@ fn the_moves_of_a_task_and_kind_weigh_as_their_square_root() {
     // Two of four and none of one, of the weight 2 and 1: one of three.
     let kinds = Counts::of(&found.first(), 2).kind_alone(0.0);
     assert!(near(kinds[ErrorKind::Value as usize][0], 1.0 / 3.0), "{kinds:?}");
+}
+
+#[test]
+fn kinds_are_at_their_index() {
+    assert!(ERROR_KINDS.iter().enumerate().all(|(at, entry)| entry.value as usize == at));
+    assert!(SCORED_MOVES.iter().enumerate().all(|(at, made)| first(ErrorKind::Value, *made).column() == at));
+    assert!(Method::ALL.iter().enumerate().all(|(at, method)| *method as usize == at));
 }
 
 #[test]
@@ -90,7 +97,7 @@ fn cells_are_drawn_towards_the_product() {
         distances.push((1.0 - stopped, stopped - product));
     }
     assert!(distances[0].0 < 0.1 && distances[2].1 < 1e-3 && distances[1].1 > 0.05, "{distances:?}");
-    // What others do is not certain for this agent.
+    // The moves of others leave those of this agent uncertain.
     let fit = fit(&observations);
     let [sure, unsure] = [0, 1].map(|agent| fit.profile(Some(agent)).kinds[kind].changed);
     assert!(

@@ -3,7 +3,8 @@ use healbench_core::Seed;
 use super::super::judge::outer_folds;
 use super::*;
 
-/// Returns moves of which the whole of a task, or of a suite, is of one kind of move that no other has.
+/// Returns moves of 13 tasks in two suites: in the first, agent `a` always changes, in the second, it always stops. One more task of the first
+/// is that of agent `b`, which always repeats.
 fn alone() -> Observations {
     let mut lines: Vec<String> = Vec::new();
     for task in 0..12 {
@@ -12,7 +13,7 @@ fn alone() -> Observations {
             lines.push(format!("a {suite}/{task:02} value {made}"));
         }
     }
-    lines.extend(["a s/99 value repeated"; 30].map(str::to_owned));
+    lines.extend(["b s/99 value repeated"; 30].map(str::to_owned));
     moves(&lines.iter().map(String::as_str).collect::<Vec<&str>>())
 }
 
@@ -22,16 +23,17 @@ fn held_out_tasks_and_suites_are_never_seen() {
     let judged = judge(&observations, Seed(1));
     let by_task = judged.by_task.unwrap();
     assert_eq!((by_task.folds, by_task.pooled.tasks, by_task.pooled.moves), (13, 13, 90));
-    // The only task that repeats cannot be foreseen from others, however many moves it has.
-    let mut others = observations.clone();
-    others.moves.retain(|made| made.made != Move::Repeated);
-    let repeated = fit(&others).profile(Some(0)).kinds[ErrorKind::Value as usize].repeated.value;
-    let log = |scores: &HeldOutScores| scores.pooled.methods[Method::Profile as usize].scores.log;
-    assert!(log(&by_task) > -repeated.ln() / 13.0, "{by_task:?}");
-    assert!(repeated < 0.02);
-    // All of a suite's tasks make the same move, which the other suite never does.
+    // Nobody else repeats: a share of more than 5% would come from the task itself.
+    let logs = |group: &GroupScores| group.methods.iter().map(|method| method.scores.log).collect::<Vec<f64>>();
+    let repeats = &by_task.agents[1];
+    assert!(repeats.tasks == 1 && logs(repeats).iter().all(|log| *log > 3.0), "{repeats:?}");
+    // In neither suite does agent a do what it does in the other.
     let by_suite = judged.by_suite.unwrap();
-    assert!(by_suite.folds == 2 && log(&by_suite) > 3.0, "{by_suite:?}");
+    assert!(by_suite.folds == 2 && logs(&by_suite.agents[0]).iter().all(|log| *log > 1.5), "{by_suite:?}");
+    // A fit to all of them knows each.
+    let fitted = fit(&observations);
+    let shares = [0, 1].map(|agent| fitted.profile(Some(agent)).first(ErrorKind::Value));
+    assert!(shares[0][0] > 0.4 && shares[0][3] > 0.4 && shares[1][1] > 0.6, "{shares:?}");
 }
 
 #[test]
