@@ -223,7 +223,7 @@ impl Fit {
     /// followed.
     fn later_stop(&self, agent: Option<usize>, own: &[Observation]) -> Estimate {
         let is_used =
-            |made: &&Observation| !made.is_first() && !(follows_repetition(made) && made.made == Move::Repeated);
+            |made: &&Observation| !(made.is_first() || follows_repetition(made) && made.made == Move::Repeated);
         let later: Vec<&Observation> = own.iter().filter(is_used).collect();
         let expected = |shares: &ByKind, without: &BTreeSet<usize>| -> Vec<ExpectedStop> {
             let used = later.iter().filter(|made| !without.contains(&made.task));

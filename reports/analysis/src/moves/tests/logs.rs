@@ -52,6 +52,7 @@ fn lines_are_moves() {
 /// Prints the scores of `$MOVES`, a file of such lines.
 #[test]
 #[ignore = "needs a file of moves"]
+#[expect(clippy::print_stdout, reason = "its scores are for a person to read")]
 fn scores_of_a_log() {
     let observations = read(&std::fs::read_to_string(std::env::var("MOVES").unwrap()).unwrap());
     let fitted = fit(&observations);
