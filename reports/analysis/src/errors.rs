@@ -4,14 +4,14 @@
 //! tool and the text of its first error. Rates are over chains: of what followed the first error of each. Failed calls and their tokens
 //! count for the text that they were answered with. Episodes of every outcome count; what their end cuts off is not scored.
 
-mod chains;
+pub(crate) mod chains;
 mod changes;
 mod sums;
 mod template;
 mod texts;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -9,6 +9,7 @@ mod episode_filter;
 mod errors;
 pub mod gate;
 mod metric;
+pub mod moves;
 mod rate;
 mod report_error;
 mod run_apart;
