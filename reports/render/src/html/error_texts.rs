@@ -58,15 +58,11 @@ fn section(name: &str, served: bool, texts: &ErrorTexts) -> Markup {
         p.note { (totals(texts)) }
         @if let Some(by) = texts.by { (groups(by.name(), texts)) }
         div.scroll tabindex="0" role="region" aria-label="Error texts" {
-            table {
+            table.texts {
                 thead { tr {
                     th.text scope="col" { "tool" }
-                    th.text scope="col" { "text" }
-                    th.text scope="col" { "kind" }
+                    th.text scope="col" { "text, kind, and what the reader found" }
                     @for column in &COLUMNS { th scope="col" { (column.title()) } }
-                    th.text scope="col" { "reader found" }
-                    th.text scope="col" { "fields" }
-                    th.text scope="col" { "example" }
                 } }
                 tbody { @for text in texts.texts.iter().take(MAX_TEXTS) { (row(name, served, text)) } }
             }
@@ -94,15 +90,18 @@ fn row(name: &str, served: bool, text: &ErrorText) -> Markup {
     html! {
         tr {
             th scope="row" { (visible(&text.tool)) }
-            td.text { (visible(&template(text))) }
-            td.text { (about(text)) }
-            @for column in &COLUMNS { td { ((column.value)(&text.counts)) } }
-            td.text { (found(text)) }
-            td.text { (visible(&fields(text).unwrap_or_default())) }
             td.text {
-                @if served { a href={ (run_address(name)) "episodes/" (text.example.episode) } { (example(text)) } }
-                @else { (example(text)) }
+                (visible(&template(text)))
+                br;
+                span.note {
+                    (about(text)) " · reader found: " (found(text))
+                    @if let Some(fields) = fields(text) { " · fields: " (visible(&fields)) }
+                    " · "
+                    @if served { a href={ (run_address(name)) "episodes/" (text.example.episode) } { (example(text)) } }
+                    @else { (example(text)) }
+                }
             }
+            @for column in &COLUMNS { td { ((column.value)(&text.counts)) } }
         }
     }
 }
