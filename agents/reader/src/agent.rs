@@ -2,6 +2,7 @@
 //! mistakes), reads the response, and then repairs the call, looks up a value, waits or stops.
 
 mod guess;
+mod moves;
 mod suggestions;
 mod wrong_repair;
 
@@ -11,7 +12,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use healbench_core::{
-    Agent, AgentError, Draws, EpisodeStart, Script, Step, ToolCall, ToolResponse, Turn, default_preamble,
+    Agent, AgentError, Draws, EpisodeStart, Move, Script, Step, ToolCall, ToolResponse, Turn, default_preamble,
 };
 use serde_json::Value;
 
@@ -61,6 +62,8 @@ pub struct ScriptedAgent<'a> {
     /// The turn that follows a turn of prose.
     pending_turn: Option<Turn>,
     last_call: Option<Rc<ToolCall>>,
+    /// The move after the latest error of the step.
+    last_move: Option<Move>,
 }
 
 impl<'a> ScriptedAgent<'a> {
@@ -86,6 +89,7 @@ impl<'a> ScriptedAgent<'a> {
             advice: Vec::new(),
             pending_turn: None,
             last_call: None,
+            last_move: None,
         }
     }
 }
@@ -128,6 +132,7 @@ impl<'a> ScriptedAgent<'a> {
         self.followed.clear();
         self.waited = false;
         self.meant_call = None;
+        self.last_move = None;
         let Some(step) = self.script_step() else {
             return Turn::Done { answer: "The task is done.".to_owned() };
         };
@@ -165,7 +170,12 @@ impl<'a> ScriptedAgent<'a> {
             if self.failures >= self.profile.patience {
                 return give_up("Too many attempts failed.");
             }
-            let statements = self.read_statements(&texts.join("\n\n"));
+            let text = texts.join("\n\n");
+            if let Some(moves) = self.profile.moves {
+                let error = self.read_error(&text);
+                return self.move_on(&moves, &error);
+            }
+            let statements = self.read_statements(&text);
             return self.handle_error(&statements);
         }
         for text in &texts {
@@ -211,18 +221,26 @@ impl<'a> ScriptedAgent<'a> {
             return Rc::new([]);
         }
         let ScriptedStart { tools, script, .. } = self.start;
-        let vocabulary_key = self.vocabulary_key.get_or_insert_with(|| Vocabulary::cache_key(tools, script));
+        let cache_key = self.cache_key();
         let sent = &self.lookup.as_ref().unwrap_or(&self.draft).arguments;
         let compute = || read_statements(text, &Vocabulary::new(tools, script), sent).into();
         if text.len() > MAX_CACHED_TEXT_BYTES {
             return compute();
         }
+        STATEMENT_CACHE.with_borrow_mut(|cache| cache.get_or_insert_with(&cache_key, text, compute))
+    }
+
+    /// Returns everything that the reading of a text depends on beside the text.
+    fn cache_key(&mut self) -> Vec<u8> {
+        let ScriptedStart { tools, script, .. } = self.start;
+        let vocabulary_key = self.vocabulary_key.get_or_insert_with(|| Vocabulary::cache_key(tools, script));
+        let sent = &self.lookup.as_ref().unwrap_or(&self.draft).arguments;
         let mut cache_key = Vec::with_capacity(vocabulary_key.len() + 256);
         cache_key.extend_from_slice(vocabulary_key);
         // Writing JSON to memory cannot fail. The names are preceded by their length, so different keys cannot have
         // equal bytes.
         let _ = serde_json::to_writer(&mut cache_key, sent);
-        STATEMENT_CACHE.with_borrow_mut(|cache| cache.get_or_insert_with(&cache_key, text, compute))
+        cache_key
     }
 
     /// Reads the statements of a success if a value is still to be found or the call was not the intended one.

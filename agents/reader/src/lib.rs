@@ -6,6 +6,7 @@
 
 mod agent;
 mod lookup;
+mod moves;
 mod paths;
 mod profile;
 pub mod reading;
@@ -16,6 +17,7 @@ mod wrong_values;
 
 pub use agent::ScriptedAgent;
 use healbench_core::{DrawKey, Script, ToolSpec};
+pub use moves::{Moves, Shares};
 pub use profile::{Profile, ProfileError, Uptake, shipped_profile, shipped_profiles};
 
 /// The data that a scripted agent works with.

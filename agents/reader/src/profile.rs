@@ -4,6 +4,8 @@ use healbench_core::{AgentKind, AgentSpec};
 use healbench_files::{ConfigError, Document, Table};
 use serde::{Deserialize, Serialize};
 
+use crate::moves::Moves;
+
 /// The settings of a scripted agent. Probabilities lie in `[0, 1]`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -30,6 +32,9 @@ pub struct Profile {
     /// The number of tokens that the agent can read in an episode, estimated as one token for every four bytes, rounded
     /// up.
     pub context_window: u64,
+    /// The moves after errors, in a profile of the kind `moves`; it takes up all that a text says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moves: Option<Moves>,
 }
 
 macro_rules! uptake {
@@ -44,6 +49,9 @@ macro_rules! uptake {
                 table.deny_unknown(&[$(stringify!($name)),*])?;
                 Ok(Uptake { $($name: probability(table, stringify!($name))?),* })
             }
+
+            /// Everything that a text says is taken up.
+            const ALL: Uptake = Uptake { $($name: 1.0),* };
 
             fn are_probabilities(&self) -> bool {
                 [$(self.$name),*].iter().all(|number| is_probability(*number))
@@ -97,7 +105,8 @@ pub enum ProfileError {
     Invalid(#[from] ConfigError),
 }
 
-const KEYS: [&str; 9] = [
+const KEYS: [&str; 10] = [
+    "kind",
     "uptake",
     "repeat",
     "guess",
@@ -147,6 +156,9 @@ fn is_probability(number: f64) -> bool {
 
 impl Profile {
     fn is_valid(&self) -> bool {
+        if self.moves.is_some_and(|moves| !moves.is_valid()) {
+            return false;
+        }
         let own = [self.repeat, self.guess, self.wrong_value, self.wrong_action, self.chatter];
         own.into_iter().all(is_probability) && self.uptake.are_probabilities()
     }
@@ -158,6 +170,10 @@ impl Profile {
     pub fn from_toml(file: &str, text: &str) -> Result<Profile, ConfigError> {
         let document = Document::parse(file, text)?;
         let root = document.root();
+        let kinds = [("uptake", false), ("moves", true)];
+        if root.get("kind").map_or(Ok(false), |kind| kind.one_of(kinds))? {
+            return Profile::of_moves(&root);
+        }
         root.deny_unknown(&KEYS)?;
         let number = |key| root.require(key, "it is a whole number");
         Ok(Profile {
@@ -172,6 +188,26 @@ impl Profile {
             fixes_per_turn: number("fixes_per_turn")?.integer_from(0)?,
             patience: number("patience")?.integer_from(0)?,
             context_window: number("context_window")?.integer(0..=u64::MAX)?,
+            moves: None,
+        })
+    }
+
+    /// Parses a profile of moves. Patience and fixes have no limit but that of the episode.
+    fn of_moves(root: &Table<'_>) -> Result<Profile, ConfigError> {
+        root.deny_unknown(&["kind", "chatter", "context_window", "moves"])?;
+        let moves = Moves::parse(&root.require("moves", "it is a table with the shares of moves")?.table()?)?;
+        let wrong = 1.0 - moves.right_told;
+        Ok(Profile {
+            uptake: Uptake::ALL,
+            repeat: 0.0,
+            guess: 0.0,
+            wrong_value: wrong,
+            wrong_action: wrong,
+            chatter: probability_or_zero(root, "chatter")?,
+            fixes_per_turn: u32::MAX,
+            patience: u32::MAX,
+            context_window: root.require("context_window", "it is a whole number")?.integer(0..=u64::MAX)?,
+            moves: Some(moves),
         })
     }
 

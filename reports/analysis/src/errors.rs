@@ -4,13 +4,14 @@
 //! tool and the text of its first error. Rates are over chains: of what followed the first error of each. Failed calls and their tokens
 //! count for the text that they were answered with. Episodes of every outcome count; what their end cuts off is not scored.
 
-mod chains;
+pub(crate) mod chains;
+mod changes;
 mod sums;
 mod template;
 mod texts;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -20,6 +21,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use self::chains::{Chain, chains, fields_of};
+pub use self::changes::{ErrorChange, ErrorChanges, ShareDifference, TextChange, error_changes};
 use self::sums::{Sums, TextSums};
 use self::texts::Texts;
 use crate::rate::{CONFIDENCE, Rate};
@@ -63,6 +65,8 @@ pub enum ErrorAxis {
     Condition,
     /// By tool.
     Tool,
+    /// By the kind that the reader finds.
+    Kind,
 }
 
 impl ErrorAxis {
@@ -72,6 +76,7 @@ impl ErrorAxis {
             ErrorAxis::Agent => "agent",
             ErrorAxis::Condition => "condition",
             ErrorAxis::Tool => "tool",
+            ErrorAxis::Kind => "kind",
         }
     }
 }
@@ -93,16 +98,16 @@ pub struct ErrorTexts {
     pub totals: ErrorCounts,
     /// The axis of the groups; null without groups.
     pub by: Option<ErrorAxis>,
-    /// The counts by agent, condition or tool, in the order of the plan or of the names.
+    /// The counts by agent, condition, tool or kind, in the order of the plan or of the names.
     pub groups: Vec<ErrorGroup>,
     /// The texts, in the order that was asked for.
     pub texts: Vec<ErrorText>,
 }
 
-/// The errors of one agent, condition or tool.
+/// The errors of one agent, condition, tool or kind.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ErrorGroup {
-    /// The name of the agent, condition or tool.
+    /// The name of the agent, condition, tool or kind.
     pub name: String,
     /// The counts.
     #[serde(flatten)]
@@ -243,11 +248,11 @@ pub fn error_texts(
     Ok(ErrorTexts { attacked_episodes, shell_errors, ..counter.finish(plan) })
 }
 
-/// A group: an agent, a condition, or a tool.
+/// A group: an agent, a condition, a tool, or a kind.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum GroupKey {
     Axis(usize),
-    Tool(String),
+    Name(String),
 }
 
 /// The sums over the episodes so far.
@@ -286,7 +291,11 @@ impl Counter {
             None => None,
             Some(ErrorAxis::Agent) => Some(GroupKey::Axis(cell.agent)),
             Some(ErrorAxis::Condition) => Some(GroupKey::Axis(cell.condition)),
-            Some(ErrorAxis::Tool) => Some(GroupKey::Tool(call.tool.to_string())),
+            Some(ErrorAxis::Tool) => Some(GroupKey::Name(call.tool.to_string())),
+            Some(ErrorAxis::Kind) => {
+                let kind = call.reading.map_or("not read", |reading| reading.kind.name());
+                Some(GroupKey::Name(kind.replace('_', " ")))
+            }
         };
         let text = self.by_text.entry((call.tool.to_string(), self.texts.masked(call))).or_default();
         text.add_reading(call, fields);
@@ -310,7 +319,7 @@ impl Counter {
             std::cmp::Reverse([order.key(&text.counts), text.counts.wasted_tokens, text.counts.unrepaired])
         });
         let name = |key: GroupKey| match (key, self.query.by) {
-            (GroupKey::Tool(tool), _) => tool,
+            (GroupKey::Name(name), _) => name,
             (GroupKey::Axis(index), Some(ErrorAxis::Condition)) => plan.conditions[index].label(),
             (GroupKey::Axis(index), _) => plan.agents[index].title(),
         };

@@ -1,12 +1,14 @@
 //! The error texts of a run, as text for a terminal, as Markdown and as CSV. All show the same columns of [`columns`].
 
 mod answer;
+mod changes;
 mod columns;
 
 use healbench_analysis::{ErrorCounts, ErrorText, ErrorTexts, Rate, TaskRate};
 use healbench_text::{Paint, StyledSpan, Table, TableLine, escape_markdown, plain_text, wrap};
 
 pub(crate) use self::answer::{about, answer, example, fields, found, notes, template, totals};
+pub use self::changes::{error_changes, error_changes_markdown};
 pub(crate) use self::columns::{COLUMNS, Column};
 use super::csv::Record;
 use super::labels::{INDENT, plain_cell};
@@ -125,12 +127,17 @@ pub(crate) fn markdown_section(texts: &ErrorTexts, limit: usize) -> Vec<String> 
 }
 
 fn markdown_head(before: &[&str], after: &[&str]) -> [String; 2] {
-    let titles = COLUMNS.iter().map(Column::title);
-    let titles: Vec<String> = before.iter().map(ToString::to_string).chain(titles).collect();
-    let titles = titles.into_iter().chain(after.iter().map(ToString::to_string));
-    let rules = ["---"].repeat(before.len()).into_iter().chain(["---:"].repeat(COLUMNS.len()));
-    let rules: Vec<&str> = rules.chain(["---"].repeat(after.len())).collect();
-    [markdown_row(titles), format!("|{}|", rules.join("|"))]
+    let titles: Vec<String> = COLUMNS.iter().map(Column::title).collect();
+    let [titles, rules] = markdown_head_of(before, &titles);
+    let more = after.iter().map(|title| format!(" {title} |")).collect::<String>();
+    [titles + &more, rules + &"---|".repeat(after.len())]
+}
+
+/// Returns the head of a table with names on the left and numbers on the right.
+fn markdown_head_of(names: &[&str], numbers: &[String]) -> [String; 2] {
+    let titles = names.iter().map(ToString::to_string).chain(numbers.iter().cloned());
+    let rules = ["---"].repeat(names.len()).into_iter().chain(["---:"].repeat(numbers.len()));
+    [markdown_row(titles), format!("|{}|", rules.collect::<Vec<_>>().join("|"))]
 }
 
 fn markdown_row(cells: impl Iterator<Item = String>) -> String {

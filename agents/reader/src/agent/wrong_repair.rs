@@ -56,6 +56,11 @@ impl ScriptedAgent<'_> {
         if !self.chance(self.profile.wrong_value, || format!("agent/wrong_value/{path}")) {
             return None;
         }
+        self.some_wrong_value(path, right, statements)
+    }
+
+    /// Returns a wrong value instead of `right`; `None` if nothing resembles it.
+    pub(super) fn some_wrong_value(&self, path: &str, right: &Value, statements: &[Statement]) -> Option<Value> {
         let mut draws = self.draws(&format!("agent/wrong_value/which/{path}"));
         let call = self.current_call();
         let spec = self.start.tools.iter().find(|spec| spec.name == call.tool);

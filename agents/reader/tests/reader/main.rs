@@ -5,6 +5,7 @@
 mod english;
 mod episode;
 mod lookup;
+mod moves;
 mod profiles;
 mod properties;
 mod reading;

@@ -15,7 +15,7 @@ pub(crate) struct ErrorsArgs {
     /// The order of the texts, the largest first.
     #[arg(long, value_enum, value_name = "ORDER", default_value = "tokens")]
     pub(crate) sort: ErrorSort,
-    /// Print the counts of each agent, condition or tool before the texts; with `--csv`, instead of them.
+    /// Print the counts of each agent, condition, tool or kind before the texts; with `--csv`, instead of them.
     #[arg(long, value_enum, value_name = "AXIS")]
     pub(crate) by: Option<ErrorGrouping>,
     /// The errors to count. With `flag`, those that were sent as successes count as successes.
@@ -69,6 +69,8 @@ pub(crate) enum ErrorGrouping {
     Condition,
     /// By tool.
     Tool,
+    /// By the kind of error that the reader finds.
+    Kind,
 }
 
 impl From<ErrorGrouping> for ErrorAxis {
@@ -77,6 +79,7 @@ impl From<ErrorGrouping> for ErrorAxis {
             ErrorGrouping::Agent => ErrorAxis::Agent,
             ErrorGrouping::Condition => ErrorAxis::Condition,
             ErrorGrouping::Tool => ErrorAxis::Tool,
+            ErrorGrouping::Kind => ErrorAxis::Kind,
         }
     }
 }

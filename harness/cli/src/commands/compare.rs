@@ -1,10 +1,15 @@
 use std::path::Path;
 
-use healbench_analysis::{Axis, Change, ErrorAxis, ErrorQuery, Side, compare as compare_runs, matrix};
+use healbench_analysis::{
+    Axis, Change, ErrorAxis, ErrorChanges, ErrorQuery, ErrorTexts, Side, compare as compare_runs, error_changes,
+    error_texts, matrix,
+};
+use healbench_core::EpisodeRecord;
 use healbench_frames::Rows;
 use healbench_render::html::{self, ComparisonPage};
 use healbench_render::{
-    ComparisonOptions, comparison, comparison_markdown, json, matrix as render_matrix, matrix_markdown,
+    ComparisonOptions, ErrorOptions, comparison, comparison_markdown, error_changes as render_changes,
+    error_changes_markdown, json, matrix as render_matrix, matrix_markdown,
 };
 use healbench_store::{RunDir, RunManifest, RunStatus};
 use healbench_text::{part_of, shell_quote};
@@ -13,7 +18,7 @@ use super::errors::{ErrorsRequest, Form, print_errors};
 use super::report::{of_one_state, until_one_state, write_page};
 use super::scenario_changes::scenario_changes;
 use crate::args::CompareArgs;
-use crate::error::{CliError, ExitStatus};
+use crate::error::{CliError, ErrorKind, ExitStatus};
 use crate::terminal::Terminal;
 
 /// Prints the differences between two runs, or between the cells of one.
@@ -40,6 +45,11 @@ fn compare_once(args: &CompareArgs, terminal: &Terminal) -> Result<ExitStatus, C
         return compare_cells(base_side, &base, args, terminal);
     };
     let (candidate_name, (run, manifest)) = (candidate.to_string_lossy(), open(candidate)?);
+    if base_manifest.plan.is_trace() && manifest.plan.is_trace() {
+        let before = of_one_state(&base, &base_manifest, || texts_of(&base, &base_manifest))?;
+        let after = of_one_state(&run, &manifest, || texts_of(&run, &manifest))?;
+        return print_changes(&error_changes(&before, &after), args, terminal);
+    }
     let candidate_side = Side { name: &candidate_name, run: &Rows(&run), manifest: &manifest };
     let found = of_one_state(&base, &base_manifest, || {
         of_one_state(&run, &manifest, || Ok(compare_runs(base_side, candidate_side)?))
@@ -65,6 +75,34 @@ fn compare_once(args: &CompareArgs, terminal: &Terminal) -> Result<ExitStatus, C
     let options = ComparisonOptions { width: terminal.width(), color: terminal.colors_results(), flips: args.flips };
     terminal.result(&comparison(&found, options))?;
     Ok(status)
+}
+
+/// Returns the error texts of a trace, without attacks.
+fn texts_of(run: &RunDir, manifest: &RunManifest) -> Result<ErrorTexts, CliError> {
+    let accepts = |row: &EpisodeRecord| !row.is_attacked();
+    Ok(error_texts(&Rows(run), manifest, ErrorQuery::default(), &accepts)?)
+}
+
+/// The number of texts that a terminal and Markdown show of two traces.
+const SHOWN_TEXTS: usize = 20;
+
+/// Prints the error texts that two traces have in common.
+fn print_changes(changes: &ErrorChanges, args: &CompareArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+    if args.html.is_some() {
+        let message =
+            "two traces have no page: their error texts are compared as text, with `--json` or with `--markdown`";
+        return Err(CliError::new(message).kind(ErrorKind::Invalid));
+    }
+    let text = if args.json {
+        json(changes)?
+    } else if args.markdown {
+        error_changes_markdown(changes, SHOWN_TEXTS)
+    } else {
+        let (width, color) = (terminal.width(), terminal.colors_results());
+        render_changes(changes, ErrorOptions { width, color, limit: SHOWN_TEXTS })
+    };
+    terminal.result(&text)?;
+    Ok(ExitStatus::Success)
 }
 
 /// Prints the differences between the cells of one run.

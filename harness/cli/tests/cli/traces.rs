@@ -58,15 +58,34 @@ fn logs_become_a_run_that_commands_read() {
 }
 
 #[test]
+fn two_traces_are_compared_by_their_texts() {
+    let sandbox = Sandbox::new();
+    imported(&sandbox);
+    sandbox.ok(&["import", "logs/a.json", "--out", "other"]);
+    let text = sandbox.ok(&["compare", "trace", "other"]).out;
+    assert!(
+        text.starts_with("Repaired next: 100% → 100%, 0 points, over all 2 → 1 errors. In both: 1 text;"),
+        "{text}"
+    );
+    assert!(text.contains("cancel: Error: order … not found") && text.contains("Observational"), "{text}");
+    let json: Value = serde_json::from_str(&sandbox.ok(&["compare", "trace", "other", "--json"]).out).unwrap();
+    assert_eq!((&json["texts"][0]["before"]["chains"], &json["texts"][0]["after"]["chains"]), (&2.into(), &1.into()));
+    assert_eq!(json["texts"][0]["repaired_next"]["interval"], Value::Null);
+    let by_kind = sandbox.ok(&["errors", "trace", "--by", "kind"]).out;
+    assert!(by_kind.contains("\nreference "), "{by_kind}");
+}
+
+#[test]
 fn a_trace_is_no_baseline_and_cannot_be_run() {
     let sandbox = Sandbox::new();
     imported(&sandbox);
+    sandbox.ok(&["run", "quickstart", "--agent", "scripted:perfect", "--trials", "1", "--quiet", "--out", "run"]);
     for command in [
         &["gate", "trace", "trace"][..],
         &["bless", "trace", "--out", "baseline.toml"],
         &["merge", "trace", "--out", "merged"],
         &["run", "--resume", "trace"],
-        &["compare", "trace", "trace"],
+        &["compare", "trace", "run"],
         &["report", "trace", "--inspect", "logs-of-inspect"],
     ] {
         let result = sandbox.start(command);

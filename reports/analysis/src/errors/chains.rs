@@ -9,27 +9,27 @@ use crate::report_error::ReportError;
 
 /// The failed calls of an episode, and their chains.
 #[derive(Debug, Default)]
-pub(super) struct FailedCalls {
+pub(crate) struct FailedCalls {
     /// The indices of the failed calls, in their order.
-    pub(super) failed: Vec<usize>,
-    pub(super) chains: Vec<Chain>,
+    pub(crate) failed: Vec<usize>,
+    pub(crate) chains: Vec<Chain>,
 }
 
 /// A chain: a failed call, and the attempts that follow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Chain {
+pub(crate) struct Chain {
     /// The index of the call that opened it.
-    pub(super) first: usize,
+    pub(crate) first: usize,
     /// The move after it; null if that is not scored.
-    pub(super) next_move: Option<Move>,
+    pub(crate) next_move: Option<Move>,
     /// True if the first attempt succeeded in one of the next three turns; null if that is not known.
-    pub(super) is_repaired_next: Option<bool>,
+    pub(crate) is_repaired_next: Option<bool>,
     /// True if the first attempt is probably another errand.
-    pub(super) is_elsewhere: bool,
+    pub(crate) is_elsewhere: bool,
     /// True if one of the first three attempts succeeded; null if the record ends before.
-    pub(super) is_repaired_within_3: Option<bool>,
+    pub(crate) is_repaired_within_3: Option<bool>,
     /// True if an attempt succeeded; null if the record ends before.
-    pub(super) is_repaired: Option<bool>,
+    pub(crate) is_repaired: Option<bool>,
 }
 
 /// The turns within which a first attempt repairs a chain at once.
@@ -42,7 +42,7 @@ const NEXT_ATTEMPTS: u32 = 3;
 ///
 /// # Errors
 /// [`ReportError::NoAftermath`] for a failed call without one.
-pub(super) fn chains(calls: &[CallRecord], flagged_only: bool) -> Result<FailedCalls, ReportError> {
+pub(crate) fn chains(calls: &[CallRecord], flagged_only: bool) -> Result<FailedCalls, ReportError> {
     let is_failed =
         |call: &CallRecord| call.is_error && !(flagged_only && call.error_source == Some(ErrorSource::Text));
     let failed: Vec<usize> = (0..calls.len()).filter(|at| is_failed(&calls[*at])).collect();
@@ -103,7 +103,7 @@ fn follow(
 }
 
 /// Returns the fields that a failed call is about: those that its text names, else those that its next attempt changed.
-pub(super) fn fields_of(calls: &[CallRecord], at: usize) -> BTreeSet<String> {
+pub(crate) fn fields_of(calls: &[CallRecord], at: usize) -> BTreeSet<String> {
     if let Some(named) = &calls[at].named_fields {
         return named.iter().cloned().collect();
     }

@@ -13,9 +13,9 @@ use crate::run_rows::CallInChain;
 
 /// The rows of a run in memory.
 #[derive(Debug)]
-struct Rows {
-    episodes: Vec<EpisodeRecord>,
-    calls: Vec<CallRecord>,
+pub(crate) struct Rows {
+    pub(crate) episodes: Vec<EpisodeRecord>,
+    pub(crate) calls: Vec<CallRecord>,
     responses: Vec<ResponseRecord>,
 }
 
@@ -49,7 +49,7 @@ impl RunRows for Rows {
     }
 }
 
-fn manifest(scenarios: usize) -> RunManifest {
+pub(crate) fn manifest(scenarios: usize) -> RunManifest {
     let agent = |name: &str| AgentSpec {
         kind: AgentKind::Scripted,
         name: name.to_owned(),
@@ -99,7 +99,7 @@ fn manifest(scenarios: usize) -> RunManifest {
 
 /// Returns rows of episodes, each with its calls, one a turn, written as `TOOL ARGUMENTS [! TEXT]`, with `?` for an error that is known by
 /// its text alone. A last line `...` is a record that ends before the agent does.
-fn rows(episodes: &[&[&str]]) -> Rows {
+pub(crate) fn rows(episodes: &[&[&str]]) -> Rows {
     let mut rows = Rows { episodes: Vec::new(), calls: Vec::new(), responses: Vec::new() };
     for (episode, lines) in episodes.iter().enumerate() {
         let is_cut_off = lines.last() == Some(&"...");
