@@ -28,6 +28,7 @@ mod settings;
 mod shard;
 mod tool_failure;
 mod turn;
+mod value_path;
 
 pub use attempts::{Aftermath, Break, MOVES, Move, Surroundings, follow};
 pub use axes::{
@@ -64,6 +65,7 @@ pub use settings::{ChangedSetting, changed_settings};
 pub use shard::{Episodes, InvalidShard, MAX_SHARDS, Shards, format_numbers};
 pub use tool_failure::{Code, Severity, ToolFailure, detail_texts};
 pub use turn::{Agent, AgentError, EpisodeStart, Origin, ProgramReport, Turn, TurnCost, Usage};
+pub use value_path::{PathError, ValuePath};
 
 /// A JSON object that preserves the order of its keys; schemas and error texts depend on that order.
 pub type Object = serde_json::Map<String, serde_json::Value>;

@@ -2,11 +2,15 @@
 //! must have checked that all names exist; the engine checks that the schemas compile.
 
 mod clock;
+mod condition;
+mod effects;
 mod entitlement;
 
 use std::collections::BTreeSet;
 
 pub use clock::{Clock, WAIT_TOOL};
+pub use condition::{Comparison, Condition, OPERATORS, Operand, Operator, RowsCondition};
+pub use effects::{Effects, Expression, Write};
 pub use entitlement::Entitlement;
 use healbench_core::{ActionSpec, Object, ToolSpec};
 pub use healbench_core::{Code, Severity, ToolFailure};
@@ -72,6 +76,8 @@ pub struct Action {
     pub input: Value,
     /// The effect of a valid call.
     pub handler: Handler,
+    /// What the handler writes beside the arguments.
+    pub effects: Effects,
     /// The business rules, checked in order before the handler.
     pub rules: Vec<Rule>,
     /// The presenter of a list; `None` returns the list unchanged.
@@ -94,6 +100,7 @@ impl Default for Action {
             description: String::new(),
             input: json!({"type": "object"}),
             handler: Handler::Return(Value::Null),
+            effects: Effects::default(),
             rules: Vec::new(),
             presenter: None,
             warning: None,
@@ -149,6 +156,16 @@ pub enum Handler {
     Wait,
 }
 
+impl Handler {
+    /// Returns the table of the row that the handler reads or changes, if it is given the row's key.
+    pub fn row_table(&self) -> Option<&str> {
+        match self {
+            Handler::Get { table, .. } | Handler::Update { table, .. } | Handler::Delete { table, .. } => Some(table),
+            _ => None,
+        }
+    }
+}
+
 /// A filter of a `select`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filter {
@@ -181,14 +198,13 @@ pub enum Rule {
         /// The argument.
         argument: String,
     },
-    /// Fails, usually with FORBIDDEN, if the environment's role is not `unless_role` and all arguments in `when` are
-    /// equal. An empty `when` always matches.
+    /// Fails, usually with FORBIDDEN, if the environment's role is not `unless_role` and the condition holds.
     Deny {
         /// The exempt role.
         unless_role: Option<String>,
-        /// The arguments and the values that they must equal.
-        when: Object,
-        /// The failure.
+        /// The condition.
+        when: Condition,
+        /// The failure. Its texts may have the placeholders `{row.COLUMN}` and `{sent.ARGUMENT}`.
         failure: ToolFailure,
     },
     /// Fails with a domain-specific error if the argument's value is none of the options. An absent argument passes.

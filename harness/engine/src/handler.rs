@@ -6,8 +6,9 @@ use std::cmp::Ordering;
 use healbench_core::{Object, ReplyOutcome, json_type, same_json};
 use serde_json::Value;
 
-use crate::definition::{Action, Code, Filter, Handler, Relation, Rule, Tool, ToolFailure};
+use crate::definition::{Action, Code, Effects, Expression, Filter, Handler, Relation, Rule, Tool, ToolFailure, Write};
 use crate::render::excerpt_text;
+use crate::scope::{Scope, contains};
 use crate::world::Tables;
 
 /// A view of valid arguments without the discriminator; most handlers need no owned copy.
@@ -18,7 +19,7 @@ pub(crate) struct Arguments<'a> {
 }
 
 impl<'a> Arguments<'a> {
-    fn get(self, name: &str) -> Option<&'a Value> {
+    pub(crate) fn get(self, name: &str) -> Option<&'a Value> {
         self.object.get(name).filter(|_| self.discriminator != Some(name))
     }
 
@@ -26,8 +27,9 @@ impl<'a> Arguments<'a> {
         self.object.iter().filter(move |(name, _)| self.discriminator != Some(name.as_str()))
     }
 
-    fn to_row(self) -> Object {
-        self.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+    fn to_row(self, except: &[String]) -> Object {
+        let stored = self.iter().filter(|(name, _)| !except.contains(name));
+        stored.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 }
 
@@ -44,13 +46,91 @@ pub(crate) fn run_action<'w>(
     for rule in &action.rules {
         check(rule, action, tables, world, arguments)?;
     }
+    if action.effects.also.is_empty() {
+        return handle(action, tables, world, arguments);
+    }
+    let before = world.clone();
+    let (text, changed) = match handle(action, tables, world, arguments)? {
+        (ReplyOutcome::Text(text), changed) => (text, changed),
+        // A list has no further writes: the loader refuses them.
+        (_, changed) => (String::new(), changed),
+    };
+    // The text of a row is the row itself, except that of a deleted one.
+    let row = match &action.handler {
+        Handler::Delete { .. } => own_row(action, &before, arguments).cloned(),
+        _ => serde_json::from_str(&text).ok(),
+    };
+    match write_all(&action.effects.also, tables, world, Scope { arguments, row: row.as_ref() }) {
+        Ok(also_changed) => Ok((ReplyOutcome::Text(text), changed || also_changed)),
+        Err(failure) => {
+            *world = before;
+            Err(failure)
+        }
+    }
+}
+
+/// Returns the row that the handler reads or changes.
+fn own_row<'w>(action: &Action, world: &'w Tables, arguments: Arguments<'_>) -> Option<&'w Object> {
+    let (Handler::Get { table, by } | Handler::Update { table, by } | Handler::Delete { table, by }) = &action.handler
+    else {
+        return None;
+    };
+    world.find(world.table_index(table)?, arguments.get(by)?)
+}
+
+/// Makes the further writes of a call, and returns whether a row changed.
+fn write_all(writes: &[Write], tables: &TableUses, world: &mut Tables, scope: Scope<'_>) -> Result<bool, ToolFailure> {
+    let mut changed = false;
+    for write in writes {
+        let table = write.table();
+        let Some(at) = world.table_index(table) else { return Err(table_unavailable(table)) };
+        let column = world.table_def(at).key.clone();
+        let (matching, set) = match write {
+            Write::Insert { set, .. } => {
+                add_row(world, tables, at, set_columns(Object::new(), set, scope))?;
+                changed = true;
+                continue;
+            }
+            Write::Update { matching, set, .. } => (matching, Some(set)),
+            Write::Delete { matching, .. } => (matching, None),
+        };
+        let found: Vec<Object> = world.iter(at).filter(|row| scope.all_hold(matching, row)).cloned().collect();
+        for row in found {
+            let key = row.get(&column).cloned().unwrap_or_default();
+            let mut new = set.map(|set| set_columns(row, set, scope));
+            if let Some(new) = &mut new {
+                // Rows keep their keys.
+                new.insert(column.clone(), key.clone());
+            }
+            changed |= world.set_row(at, &key, new);
+        }
+    }
+    Ok(changed)
+}
+
+/// Returns the row with these columns set. Computations read the row as it was.
+fn set_columns(row: Object, set: &[(String, Expression)], scope: Scope<'_>) -> Object {
+    let mut new = row.clone();
+    for (column, expression) in set {
+        new.insert(column.clone(), scope.evaluate(expression, column, Some(&row)));
+    }
+    new
+}
+
+fn handle<'w>(
+    action: &'w Action,
+    tables: &TableUses,
+    world: &'w mut Tables,
+    arguments: Arguments<'_>,
+) -> Result<(ReplyOutcome<'w>, bool), ToolFailure> {
+    let effects = &action.effects;
     let row_text = |row: &Object| ReplyOutcome::Text(serde_json::to_string(row).unwrap_or_default());
     match &action.handler {
         Handler::Return(Value::String(text)) => Ok((ReplyOutcome::Text(text.clone()), false)),
         Handler::Return(value) => Ok((ReplyOutcome::Text(value.to_string()), false)),
-        Handler::Fail(failure) => Err(failure.clone()),
+        Handler::Fail(failure) => Err(Scope { arguments, row: None }.fill(failure)),
         Handler::Wait => Ok((ReplyOutcome::Text("Waited.".to_owned()), false)),
-        Handler::Insert { table } => Ok((row_text(insert(world, tables, table, arguments)?), true)),
+        Handler::Insert { table } => Ok((row_text(insert(world, tables, table, effects, arguments)?), true)),
         Handler::Select { table, filters } => {
             Ok((ReplyOutcome::Rows(select(world, table, filters, arguments)?), false))
         }
@@ -63,9 +143,16 @@ pub(crate) fn run_action<'w>(
             let column = world.table_def(at).key.clone();
             let mut row = world.find(at, &key).cloned().unwrap_or_default();
             // A row keeps its key if `null` is sent for it.
-            let is_sent = |(name, value): &(&String, &Value)| *name != by && !(**name == column && value.is_null());
+            let old = (!effects.set.is_empty()).then(|| row.clone());
+            let is_sent = |(name, value): &(&String, &Value)| {
+                *name != by && !(**name == column && value.is_null()) && !effects.except.contains(*name)
+            };
             for (name, value) in arguments.iter().filter(is_sent) {
                 row.insert(name.clone(), value.clone());
+            }
+            for (name, expression) in &effects.set {
+                let scope = Scope { arguments, row: old.as_ref() };
+                row.insert(name.clone(), scope.evaluate(expression, name, old.as_ref()));
             }
             let new_key = row.get(&column).cloned().unwrap_or_else(|| key.clone());
             let is_other = |row: &&Object| world.find(at, &key).is_none_or(|own| !std::ptr::eq(own, *row));
@@ -97,18 +184,24 @@ fn check(
         },
         Rule::Deny { unless_role, when, failure } => {
             let exempt = unless_role.is_some() && unless_role.as_deref() == world.role();
-            let met = when.iter().all(|(name, value)| arguments.get(name).is_some_and(|given| same_json(given, value)));
-            if exempt || !met {
+            if exempt {
                 return Ok(());
             }
-            Err(failure.clone())
+            let row = || own_row(action, world, arguments);
+            let known = if when.reads_state() { row() } else { None };
+            match (Scope { arguments, row: known }).meets(when, world) {
+                None => Ok(()),
+                Some(found) => Err(Scope { arguments, row: row().or(found) }.fill(failure)),
+            }
         }
         Rule::Allow { argument, options, otherwise } => {
             let Some(sent) = arguments.get(argument) else { return Ok(()) };
             if options.iter().any(|option| same_json(option, sent)) {
                 return Ok(());
             }
-            Err(ToolFailure { message: otherwise.message.replace("{sent}", &shown(sent)), ..otherwise.clone() })
+            let scope = Scope { arguments, row: own_row(action, world, arguments) };
+            let parts: Vec<String> = otherwise.message.split("{sent}").map(|part| scope.fill_text(part)).collect();
+            Err(ToolFailure { message: parts.join(&shown(sent)), ..scope.fill(otherwise) })
         }
         Rule::Conflict { table, fields } => {
             let Some(at) = world.table_index(table) else { return Ok(()) };
@@ -159,11 +252,25 @@ fn insert<'w>(
     world: &'w mut Tables,
     tables: &TableUses,
     table: &str,
+    effects: &Effects,
     arguments: Arguments<'_>,
 ) -> Result<&'w Object, ToolFailure> {
     let Some(at) = world.table_index(table) else { return Err(table_unavailable(table)) };
+    let mut row = arguments.to_row(&effects.except);
+    if !effects.set.is_empty() {
+        row = set_columns(row, &effects.set, Scope { arguments, row: None });
+    }
+    add_row(world, tables, at, row)
+}
+
+/// Adds a row, with a generated key if it has none.
+fn add_row<'w>(
+    world: &'w mut Tables,
+    tables: &TableUses,
+    at: usize,
+    mut row: Object,
+) -> Result<&'w Object, ToolFailure> {
     let column = world.table_def(at).key.clone();
-    let mut row = arguments.to_row();
     if row.get(&column).is_some_and(Value::is_null) {
         row.shift_remove(&column);
     }
@@ -259,16 +366,12 @@ fn passes_filter(filter: &Filter, row: &Object, value: &Value) -> bool {
         // Values of different types have an order only for sorting.
         Relation::Before => json_type(cell) == json_type(value) && compare(cell, value) == Ordering::Less,
         Relation::After => json_type(cell) == json_type(value) && compare(cell, value) == Ordering::Greater,
-        Relation::Contains => match (cell, value) {
-            (Value::String(cell), Value::String(value)) => cell.to_lowercase().contains(&value.to_lowercase()),
-            (Value::Array(items), value) => items.iter().any(|item| same_json(item, value)),
-            _ => false,
-        },
+        Relation::Contains => contains(cell, value),
     }
 }
 
 /// A total order, as sorting requires: numbers by value, strings by code point, values of different types by type.
-fn compare(a: &Value, b: &Value) -> Ordering {
+pub(crate) fn compare(a: &Value, b: &Value) -> Ordering {
     let rank = |value: &Value| match value {
         Value::Null => 0,
         Value::Bool(_) => 1,
@@ -329,7 +432,7 @@ fn conflict(world: &Tables, at: usize, row: &Object, fields: &[String]) -> ToolF
 }
 
 /// Returns a sent value as it stands in messages.
-fn shown(sent: &Value) -> String {
+pub(crate) fn shown(sent: &Value) -> String {
     let text = sent.as_str().map_or_else(|| Cow::Owned(sent.to_string()), Cow::Borrowed);
     excerpt_text(&text).into_owned()
 }

@@ -1,15 +1,46 @@
 use healbench_core::Object;
-use healbench_engine::definition::{Code, Filter, Handler, Relation, Rule, Severity, ToolFailure};
+use healbench_engine::definition::{Code, Effects, Filter, Handler, Relation, Rule, Severity, ToolFailure};
 use indexmap::IndexMap;
 use serde_json::Value;
 
 use super::Compiler;
+use super::conditions::Names;
 use super::world::Tables;
 use crate::file::{FailFile, FilterFile, HandlerFile, RequiredFile, RuleFile};
 use crate::locate::child;
 use crate::suggest;
 
 pub(super) fn handler(
+    compiler: &mut Compiler<'_>,
+    pointer: &str,
+    mut file: HandlerFile,
+    input: &Value,
+    tables: &Tables,
+) -> Option<(Handler, Effects)> {
+    let (set, except) = (std::mem::take(&mut file.set), std::mem::take(&mut file.except));
+    let also = std::mem::take(&mut file.also);
+    let writes = file.insert.is_some() || file.update.is_some();
+    let may_also = writes || file.delete.is_some() || file.constant.is_some();
+    let unused = [
+        ("set", !set.is_empty() && !writes),
+        ("except", !except.is_empty() && !writes),
+        ("also", !also.is_empty() && !may_also),
+    ];
+    for (key, _) in unused.into_iter().filter(|(_, is_unused)| *is_unused) {
+        let kinds = if key == "also" { "insert, update, delete and return" } else { "insert and update" };
+        compiler.at_key(&child(pointer, key), format!("`{key}` belongs to {kinds}"), None);
+    }
+    // A row that is inserted has no values before, but the further writes can refer to it.
+    let before = file.update.clone();
+    let after = [&file.insert, &file.update, &file.delete].into_iter().flatten().next().cloned();
+    let handler = kind(compiler, pointer, file, input, tables);
+    let names = |row_of| Names { input, tables, row_of };
+    let set = compiler.columns(&child(pointer, "set"), &set, names(before.as_deref()));
+    let effects = compiler.effects(pointer, set, except, also, names(after.as_deref()));
+    Some((handler?, effects?))
+}
+
+fn kind(
     compiler: &mut Compiler<'_>,
     pointer: &str,
     file: HandlerFile,
@@ -36,7 +67,9 @@ pub(super) fn handler(
         return Some(Handler::Return(value));
     }
     if let Some(file) = file.fail {
-        return Some(Handler::Fail(failure(file)));
+        let failure = failure(file);
+        compiler.check_placeholders(&child(pointer, "fail"), &failure, Names { input, tables, row_of: None });
+        return Some(Handler::Fail(failure));
     }
     let table = [file.insert, file.select, file.get, file.update, file.delete].into_iter().flatten().next()?;
     let at = child(pointer, kind);
@@ -150,16 +183,16 @@ pub(super) fn rules(
     compiler: &mut Compiler<'_>,
     pointer: &str,
     files: Vec<RuleFile>,
-    input: &Value,
-    tables: &Tables,
+    names: Names<'_>,
 ) -> Option<Vec<Rule>> {
-    let read = |(index, file)| rule(compiler, &child(pointer, index), file, input, tables);
+    let read = |(index, file)| rule(compiler, &child(pointer, index), file, names);
     // Collect all results before combining them, so that all rules are checked.
     let rules: Vec<Option<Rule>> = files.into_iter().enumerate().map(read).collect();
     rules.into_iter().collect()
 }
 
-fn rule(compiler: &mut Compiler<'_>, pointer: &str, file: RuleFile, input: &Value, tables: &Tables) -> Option<Rule> {
+fn rule(compiler: &mut Compiler<'_>, pointer: &str, file: RuleFile, names: Names<'_>) -> Option<Rule> {
+    let Names { input, tables, .. } = names;
     let given = [
         ("required", file.required.is_some()),
         ("deny", file.deny.is_some()),
@@ -177,11 +210,8 @@ fn rule(compiler: &mut Compiler<'_>, pointer: &str, file: RuleFile, input: &Valu
         return Some(Rule::Required { argument });
     }
     if let Some(deny) = file.deny {
-        let when = child(&child(pointer, "deny"), "when");
-        for argument in deny.when.keys().filter(|argument| !is_declared(input, argument)) {
-            let message = format!("the input schema declares no argument `{argument}`");
-            compiler.at_key(&child(&when, argument), message, declared_help(input, argument));
-        }
+        let at = child(pointer, "deny");
+        let when = compiler.condition(&child(&at, "when"), &deny.when, names);
         let failure = failure(FailFile {
             code: deny.code.or_else(|| Some(Code::Forbidden.name().to_owned())),
             severity: deny.severity,
@@ -189,10 +219,13 @@ fn rule(compiler: &mut Compiler<'_>, pointer: &str, file: RuleFile, input: &Valu
             recovery: deny.recovery,
             available_actions: deny.available_actions,
             details: deny.details,
-            retry_after: None,
-            bare: None,
+            retry_after: deny.retry_after,
+            bare: deny.bare,
         });
-        return Some(Rule::Deny { unless_role: deny.unless_role, when: deny.when, failure });
+        let when = when?;
+        let row_of = names.row_of.or(when.rows.first().map(|rows| rows.table.as_str()));
+        compiler.check_placeholders(&at, &failure, Names { row_of, ..names });
+        return Some(Rule::Deny { unless_role: deny.unless_role, when, failure });
     }
     if let Some(allow) = file.allow {
         if !is_declared(input, &allow.argument) {
@@ -201,6 +234,7 @@ fn rule(compiler: &mut Compiler<'_>, pointer: &str, file: RuleFile, input: &Valu
             compiler.at_value(&at, message, declared_help(input, &allow.argument));
         }
         let otherwise = failure(allow.otherwise);
+        compiler.check_placeholders(&child(&child(pointer, "allow"), "otherwise"), &otherwise, names);
         return Some(Rule::Allow { argument: allow.argument, options: allow.options, otherwise });
     }
     if let Some(conflict) = file.conflict {

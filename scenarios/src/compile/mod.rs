@@ -2,6 +2,7 @@
 //! independently, so that all problems are reported at once.
 
 mod claims;
+mod conditions;
 mod expect;
 mod handlers;
 mod script;
@@ -168,6 +169,16 @@ impl Compiler<'_> {
                 None
             }
         }
+    }
+
+    /// Deserializes a part of the file whose shape the JSON Schema does not describe, and reports what is wrong with it.
+    fn part<T: DeserializeOwned>(&mut self, pointer: &str) -> Option<T> {
+        let value = self.content.pointer(pointer)?;
+        let part = T::deserialize(value);
+        if let Err(error) = &part {
+            self.at_value(pointer, error.to_string(), None);
+        }
+        part.ok()
     }
 
     /// Returns the keys of the mapping behind `pointer`, in the order of the file.

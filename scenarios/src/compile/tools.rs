@@ -5,6 +5,7 @@ use healbench_engine::definition::{Action, Clock, Entitlement, Handler, Presente
 use serde_json::{Value, json};
 
 use super::Compiler;
+use super::conditions::Names;
 use super::handlers::{handler, rules, warning};
 use super::world::Tables;
 use crate::file::{ActionFile, EntitlementFile, PresenterFile, PreviousActionFile, PreviousFile, ToolFile};
@@ -180,15 +181,20 @@ fn action(
     let input = input(compiler, &child(pointer, "input"), file.input, discriminator);
     let declared = input.as_ref().unwrap_or(&raw_input);
     let handler = handler(compiler, &child(pointer, "handler"), file.handler, declared, tables);
-    let rules = rules(compiler, &child(pointer, "rules"), file.rules, declared, tables);
+    let own = handler.as_ref().and_then(|(handler, _)| handler.row_table());
+    let names = Names { input: declared, tables, row_of: own };
+    let rules = rules(compiler, &child(pointer, "rules"), file.rules, names);
     let at = child(pointer, "presenter");
-    let presenter = file.presenter.map(|file| presenter(compiler, &at, &name, file, handler.as_ref()));
+    let listed = handler.as_ref().map(|(handler, _)| handler);
+    let presenter = file.presenter.map(|file| presenter(compiler, &at, &name, file, listed));
     let warning = file.warning.map(|file| warning(compiler, &child(pointer, "warning"), file));
+    let (handler, effects) = handler?;
     Some(Action {
         name,
         description: file.description,
         input: input?,
-        handler: handler?,
+        handler,
+        effects,
         rules: rules?,
         presenter,
         warning,

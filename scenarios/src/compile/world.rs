@@ -1,4 +1,4 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use healbench_core::canonical_json;
 use healbench_engine::definition::TableDef;
@@ -13,6 +13,8 @@ use crate::locate::child;
 pub(super) struct Tables {
     pub(super) role: Option<String>,
     pub(super) tables: Vec<(String, Option<TablePlan>)>,
+    /// The columns that handlers write, by table.
+    written: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Tables {
@@ -35,6 +37,12 @@ impl Tables {
         let generated = plan.columns.iter().map(|(column, _)| column.as_str());
         let declared = plan.def.rows.iter().flat_map(|row| row.keys().map(String::as_str));
         Some(generated.chain(declared).chain([plan.def.key.as_str()]).collect())
+    }
+
+    /// Returns the columns that rows of a table can have, or `None` if they are unknown.
+    pub(super) fn known_columns(&self, name: &str) -> Option<BTreeSet<&str>> {
+        let written = self.written.get(name).into_iter().flatten().map(String::as_str);
+        self.columns(name).map(|columns| columns.into_iter().chain(written).collect())
     }
 
     pub(super) fn into_checked(self) -> Option<Vec<TablePlan>> {
@@ -72,7 +80,27 @@ pub(super) fn compile(compiler: &mut Compiler<'_>) -> Tables {
         let plan = file.and_then(|file| table(compiler, &pointer, &name, file));
         tables.push((name, plan));
     }
-    Tables { role, tables }
+    Tables { role, tables, written: written_columns(&compiler.content) }
+}
+
+/// Returns the columns that the handlers of a file write, by table. Nothing is reported: what is wrong is reported elsewhere.
+fn written_columns(content: &Value) -> BTreeMap<String, BTreeSet<String>> {
+    let mut written: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let values = |value: &Value| -> Vec<Value> {
+        value.as_object().into_iter().flatten().map(|(_, value)| value.clone()).collect()
+    };
+    for action in values(&content["tools"]).iter().flat_map(|tool| values(&tool["actions"])) {
+        let handler = &action["handler"];
+        let also = handler["also"].as_array().into_iter().flatten().map(|write| (write, &Value::Null));
+        for (write, arguments) in also.chain([(handler, &action["input"]["properties"])]) {
+            let columns =
+                [&write["set"], arguments].into_iter().filter_map(Value::as_object).flat_map(|map| map.keys().cloned());
+            for table in ["insert", "update"].into_iter().filter_map(|kind| write[kind].as_str()) {
+                written.entry(table.to_owned()).or_default().extend(columns.clone());
+            }
+        }
+    }
+    written
 }
 
 fn table(compiler: &mut Compiler<'_>, pointer: &str, name: &str, file: TableFile) -> Option<TablePlan> {

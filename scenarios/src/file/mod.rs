@@ -2,6 +2,7 @@
 //! authors of scenarios. Only the shape is checked here; `compile` creates the validated types.
 
 mod claim;
+mod effects;
 mod script;
 mod server;
 mod tool;
@@ -14,6 +15,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 pub(crate) use claim::{ClaimFile, SpanFile};
+pub(crate) use effects::{RowsFile, WriteFile};
 pub(crate) use script::{ExpectFile, FaultFile, FindFile, MistakeFile, StepFile};
 pub(crate) use server::ServerFile;
 pub(crate) use tool::{

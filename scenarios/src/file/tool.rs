@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use super::WriteFile;
+
 /// One tool: actions behind a discriminator.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -117,6 +119,17 @@ pub(crate) struct HandlerFile {
     /// The filters of a select that differ from equality with the column of the argument's name, by argument.
     #[serde(default)]
     pub filters: IndexMap<String, FilterFile>,
+    /// The columns that an insert or an update sets after the arguments: a constant, `{sent: ARGUMENT}`, `{row: COLUMN}` (the row as it
+    /// was), `{add: NUMBER}` or `{subtract: NUMBER}` (to the column; the number may be a reference), `{sum: "lines[].amount"}`,
+    /// `{sum: ["lines[].quantity", "lines[].price"]}` (the sum of products), `{count: "lines[]"}`, or `{value: …}` for an object.
+    #[serde(default)]
+    pub set: IndexMap<String, Value>,
+    /// The arguments that an insert or an update does not store.
+    #[serde(default)]
+    pub except: Vec<String>,
+    /// Further writes, in order, to any tables: with insert, update, delete and return.
+    #[serde(default)]
+    pub also: Vec<WriteFile>,
 }
 
 /// A filter of a select.
@@ -177,7 +190,7 @@ fn scalars(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
 pub(crate) struct RuleFile {
     /// Fails with MISSING_REQUIRED_FIELD if an argument that the schema does not require is absent or empty (`null`, `false`, 0 or "").
     pub required: Option<RequiredFile>,
-    /// Fails with FORBIDDEN if the world's role is not `unless_role` and every argument in `when` is equal.
+    /// Fails with FORBIDDEN, or another code, if the world's role is not `unless_role` and everything in `when` holds.
     pub deny: Option<DenyFile>,
     /// Fails with a domain-specific error if the argument's value is none of the options. An absent argument passes.
     pub allow: Option<AllowFile>,
@@ -203,7 +216,11 @@ pub(crate) struct RequiredFile {
 pub(crate) struct DenyFile {
     /// The exempt role.
     pub unless_role: Option<String>,
-    /// The arguments and their values for which the rule applies; it always applies if left out.
+    /// What must hold for the rule to apply; it always applies if left out. A key is an argument or a path such as `lines[0].quantity`;
+    /// its value is a constant, `{row: COLUMN}`, `{sent: ARGUMENT}`, or comparisons with them by `equals`, `not`, `less`, `at_most`,
+    /// `greater`, `at_least`, `in`, `not_in`, `contains` and `present`. `row: {COLUMN: …}` compares the row that the handler reads or
+    /// changes; without such a row the rule does not apply. `rows: {in: TABLE, where: {COLUMN: …}, count: …}`, or a list of them, counts
+    /// rows of any table; at least one must match unless `count` says otherwise.
     #[serde(default)]
     pub when: Object,
     /// The code of the failure; FORBIDDEN if left out.
@@ -211,7 +228,8 @@ pub(crate) struct DenyFile {
     /// The severity, as of any other error; `error` if left out.
     #[schemars(extend("enum" = ["none", "warning", "error", "critical"]))]
     pub severity: Option<String>,
-    /// The message of the failure.
+    /// The message of the failure. Here, in `recovery`, `bare` and `details`, `{row.COLUMN}` and `{sent.ARGUMENT}` are replaced by values; the
+    /// row is that of the handler, or the first that `rows` counts.
     pub message: String,
     /// The suggested remedy.
     pub recovery: Option<String>,
@@ -222,6 +240,10 @@ pub(crate) struct DenyFile {
     #[serde(default)]
     #[schemars(schema_with = "scalars")]
     pub details: IndexMap<String, Value>,
+    /// The seconds to wait before a retry.
+    pub retry_after: Option<u32>,
+    /// The line that a server without error handling sends instead, without `Error: `.
+    pub bare: Option<String>,
 }
 
 /// Fails with a domain-specific error if the argument's value is none of the options: for values that the schema does not restrict.

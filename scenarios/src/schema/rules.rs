@@ -66,8 +66,12 @@ pub(super) fn rules() -> Vec<(&'static str, Value)> {
             json!({"dependentSchemas": {
                 "by": {"anyOf": [{"required": ["get"]}, {"required": ["update"]}, {"required": ["delete"]}]},
                 "filters": {"anyOf": [{"required": ["select"]}, {"properties": {"filters": {"maxProperties": 0}}}]},
+                "set": {"anyOf": [{"required": ["insert"]}, {"required": ["update"]}, {"properties": {"set": {"maxProperties": 0}}}]},
+                "except": {"anyOf": [{"required": ["insert"]}, {"required": ["update"]}, {"properties": {"except": {"maxItems": 0}}}]},
+                "also": {"not": {"anyOf": [{"required": ["select"]}, {"required": ["get"]}, {"required": ["fail"]}]}},
             }}),
         ),
+        ("WriteFile", exactly_one(&["insert", "update", "delete"])),
         ("RuleFile", exactly_one(&["required", "deny", "allow", "conflict", "missing"])),
         ("WorldFile", json!({"propertyNames": {"minLength": 1}})),
         ("FieldFile", exactly_one(&["pick", "range", "sequence", "phrase", "value"])),

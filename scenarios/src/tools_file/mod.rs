@@ -188,12 +188,11 @@ impl ToolReader<'_> {
                 description: String::new(),
                 input,
                 handler: Handler::Return(example.clone()),
-                rules: Vec::new(),
                 presenter: output.clone().map(|schema| Presenter { egress: Some(schema), ..Presenter::default() }),
-                warning: None,
                 destructive: hint("destructiveHint"),
                 read_only: hint("readOnlyHint"),
                 idempotent: hint("idempotentHint"),
+                ..Action::default()
             });
         }
         Some(Tool { name: name?, description, discriminator, actions, ..Tool::default() })

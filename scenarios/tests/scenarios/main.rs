@@ -11,6 +11,7 @@ mod robustness;
 mod schedules;
 mod schema;
 mod servers;
+mod state;
 mod suites;
 mod tools_files;
 

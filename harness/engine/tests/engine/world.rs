@@ -1,4 +1,4 @@
-use healbench_engine::definition::{Code, FaultDef, FaultKind, Rule, ToolFailure};
+use healbench_engine::definition::{Code, Condition, FaultDef, FaultKind, Rule, ToolFailure};
 
 use super::*;
 
@@ -117,7 +117,7 @@ fn worlds_on_one_base_do_not_see_each_other() {
 fn rules_are_checked_in_order() {
     let deny = Rule::Deny {
         unless_role: Some("admin".to_owned()),
-        when: object(json!({"kind": "credit"})),
+        when: Condition::of_arguments(object(json!({"kind": "credit"}))),
         failure: ToolFailure {
             recovery: Some("Contact an admin to perform this action.".to_owned()),
             ..ToolFailure::new(Code::Forbidden, "Only administrators can create credit notes.")

@@ -1,0 +1,199 @@
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::Object;
+
+/// A path to a value in the arguments of a call or in a row: `role`, `lines[1].quantity`, `filter["a b"]`.
+///
+/// `lines[].amount` names the amount of every line, and `lines[sku=A-1].quantity` the quantity of the first line whose
+/// `sku` is `A-1`. Transcripts write paths in the same way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ValuePath {
+    text: String,
+    first: String,
+    segments: Vec<Segment>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Segment {
+    Name(String),
+    Index(usize),
+    Each,
+    /// The first element whose member has this text.
+    Where(String, String),
+}
+
+/// The reason why a text is no path.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a path; write one like `customer`, `lines[1].quantity` or `lines[sku=A-1].quantity`")]
+pub struct PathError(String);
+
+impl ValuePath {
+    /// Parses a path.
+    ///
+    /// # Errors
+    /// [`PathError`] if the text has another form.
+    pub fn parse(text: &str) -> Result<ValuePath, PathError> {
+        let error = || PathError(text.to_owned());
+        let (first, mut rest) = name(text).ok_or_else(error)?;
+        let mut segments = Vec::new();
+        while !rest.is_empty() {
+            let (segment, after) = segment(rest).ok_or_else(error)?;
+            segments.push(segment);
+            rest = after;
+        }
+        Ok(ValuePath { text: text.to_owned(), first: first.to_owned(), segments })
+    }
+
+    /// Returns the path of the member with this name, whatever characters it has.
+    pub fn of_name(name: &str) -> ValuePath {
+        ValuePath { text: name.to_owned(), first: name.to_owned(), segments: Vec::new() }
+    }
+
+    /// Returns the name that the path begins with: that of an argument or a column.
+    pub fn first(&self) -> &str {
+        &self.first
+    }
+
+    /// Returns true if the path is a name and nothing else.
+    pub fn is_name(&self) -> bool {
+        self.segments.is_empty()
+    }
+
+    /// Returns the first value that the path leads to.
+    pub fn get<'v>(&self, object: &'v Object) -> Option<&'v Value> {
+        match self.segments.as_slice() {
+            [] => object.get(&self.first),
+            _ => self.values(object).into_iter().next(),
+        }
+    }
+
+    /// Returns all values that the path leads to: several only if it has a segment `[]`.
+    pub fn values<'v>(&self, object: &'v Object) -> Vec<&'v Value> {
+        let mut found: Vec<&Value> = object.get(&self.first).into_iter().collect();
+        for segment in &self.segments {
+            found = found.into_iter().flat_map(|value| segment.children(value)).collect();
+        }
+        found
+    }
+
+    /// Returns the value that the path leads to.
+    pub fn get_mut<'v>(&self, object: &'v mut Object) -> Option<&'v mut Value> {
+        let first = object.get_mut(&self.first)?;
+        self.segments.iter().try_fold(first, |value, segment| segment.child_mut(value))
+    }
+
+    /// Removes the member that the path leads to. Elements of lists are not removed.
+    pub fn remove(&self, object: &mut Object) -> Option<Value> {
+        let Some((Segment::Name(name), parents)) = self.segments.split_last() else {
+            return if self.segments.is_empty() { object.shift_remove(&self.first) } else { None };
+        };
+        let first = object.get_mut(&self.first)?;
+        let parent = parents.iter().try_fold(first, |value, segment| segment.child_mut(value))?;
+        parent.as_object_mut()?.shift_remove(name)
+    }
+}
+
+impl fmt::Display for ValuePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Segment {
+    fn children<'v>(&self, value: &'v Value) -> Vec<&'v Value> {
+        match (self, value) {
+            (Segment::Each, Value::Array(items)) => items.iter().collect(),
+            (Segment::Each, _) => Vec::new(),
+            (Segment::Name(name), value) => value.get(name).into_iter().collect(),
+            (Segment::Index(index), value) => value.get(index).into_iter().collect(),
+            (Segment::Where(name, text), Value::Array(items)) => {
+                items.iter().find(|item| has_text(item, name, text)).into_iter().collect()
+            }
+            (Segment::Where(..), _) => Vec::new(),
+        }
+    }
+
+    fn child_mut<'v>(&self, value: &'v mut Value) -> Option<&'v mut Value> {
+        match self {
+            Segment::Name(name) => value.get_mut(name),
+            Segment::Index(index) => value.get_mut(index),
+            Segment::Each => value.as_array_mut()?.first_mut(),
+            Segment::Where(name, text) => value.as_array_mut()?.iter_mut().find(|item| has_text(item, name, text)),
+        }
+    }
+}
+
+fn has_text(item: &Value, name: &str, text: &str) -> bool {
+    item.get(name).is_some_and(|value| value.as_str().map_or_else(|| value.to_string() == text, |value| value == text))
+}
+
+/// Splits off a name, which ends before a dot or a bracket.
+fn name(text: &str) -> Option<(&str, &str)> {
+    let end = text.find(['.', '[']).unwrap_or(text.len());
+    let (name, rest) = text.split_at(end);
+    (!name.is_empty() && !name.contains(']')).then_some((name, rest))
+}
+
+fn segment(text: &str) -> Option<(Segment, &str)> {
+    if let Some(rest) = text.strip_prefix('.') {
+        let (name, rest) = name(rest)?;
+        return Some((Segment::Name(name.to_owned()), rest));
+    }
+    let inner = text.strip_prefix('[')?;
+    if inner.starts_with('"') {
+        let mut values = serde_json::Deserializer::from_str(inner).into_iter::<String>();
+        let name = values.next()?.ok()?;
+        let rest = inner[values.byte_offset()..].strip_prefix(']')?;
+        return Some((Segment::Name(name), rest));
+    }
+    let (inner, rest) = inner.split_once(']')?;
+    let segment = match inner.split_once('=') {
+        Some((name, text)) if !name.is_empty() => Segment::Where(name.to_owned(), text.to_owned()),
+        Some(_) => return None,
+        None if inner.is_empty() => Segment::Each,
+        None => Segment::Index(inner.parse().ok()?),
+    };
+    Some((segment, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn found(path: &str) -> Vec<Value> {
+        let object = json!({"id": 7, "lines": [{"sku": "A", "n": 1}, {"sku": "B", "n": 2}], "f": {"a b": true}});
+        let path = ValuePath::parse(path).unwrap();
+        path.values(object.as_object().unwrap()).into_iter().cloned().collect()
+    }
+
+    #[test]
+    fn a_path_leads_to_values() {
+        assert_eq!(found("id"), [json!(7)]);
+        assert_eq!(found("lines[1].n"), [json!(2)]);
+        assert_eq!(found("lines[].n"), [json!(1), json!(2)]);
+        assert_eq!(found("lines[sku=B].n"), [json!(2)]);
+        assert_eq!(found("lines[n=2].sku"), [json!("B")]);
+        assert_eq!(found("f[\"a b\"]"), [json!(true)]);
+        assert_eq!(found("lines[9].n"), Vec::<Value>::new());
+    }
+
+    #[test]
+    fn a_value_is_changed_and_removed_in_its_place() {
+        let mut value = json!({"lines": [{"sku": "A", "n": 1}, {"sku": "B", "n": 2}]});
+        let object = value.as_object_mut().unwrap();
+        *ValuePath::parse("lines[1].n").unwrap().get_mut(object).unwrap() = json!("two");
+        assert_eq!(ValuePath::parse("lines[sku=A].n").unwrap().remove(object), Some(json!(1)));
+        assert_eq!(value, json!({"lines": [{"sku": "A"}, {"sku": "B", "n": "two"}]}));
+    }
+
+    #[test]
+    fn other_texts_are_no_paths() {
+        for text in ["", ".a", "a.", "a[", "a[x]", "a]", "a[=1]", "a[-1]", "a..b", "a[\"b]"] {
+            assert!(ValuePath::parse(text).is_err(), "{text}");
+        }
+    }
+}

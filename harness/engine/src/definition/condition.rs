@@ -1,0 +1,107 @@
+use healbench_core::{Object, ValuePath};
+use serde_json::Value;
+
+/// A condition on a call and the state: all of its parts must hold. An empty condition always holds.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Condition {
+    /// Comparisons of arguments.
+    pub sent: Vec<(ValuePath, Comparison)>,
+    /// Comparisons of the row that the handler reads or changes. They do not hold if there is none.
+    pub row: Vec<(ValuePath, Comparison)>,
+    /// Conditions on the rows of tables.
+    pub rows: Vec<RowsCondition>,
+}
+
+impl Condition {
+    /// Creates the condition that arguments have these values.
+    pub fn of_arguments(arguments: Object) -> Condition {
+        let equal = |(name, value): (String, Value)| (ValuePath::of_name(&name), Comparison::equal(value));
+        Condition { sent: arguments.into_iter().map(equal).collect(), ..Condition::default() }
+    }
+
+    /// Returns true unless the arguments alone decide.
+    pub fn reads_state(&self) -> bool {
+        let reads_row = |(_, comparison): &(ValuePath, Comparison)| {
+            comparison.0.iter().any(|(_, operand)| matches!(operand, Operand::Row(_)))
+        };
+        !self.row.is_empty() || !self.rows.is_empty() || self.sent.iter().any(reads_row)
+    }
+}
+
+/// A condition on the rows of a table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RowsCondition {
+    /// The table.
+    pub table: String,
+    /// The comparisons that a row must pass to be counted.
+    pub matching: Vec<(ValuePath, Comparison)>,
+    /// The comparison of the number of such rows.
+    pub count: Comparison,
+}
+
+/// Comparisons of one value, all of which must hold.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Comparison(pub Vec<(Operator, Operand)>);
+
+impl Comparison {
+    /// Creates the comparison with a constant.
+    pub fn equal(value: Value) -> Comparison {
+        Comparison(vec![(Operator::Equals, Operand::Constant(value))])
+    }
+
+    /// Creates the comparison of a number of rows that holds if there is one.
+    pub fn any() -> Comparison {
+        Comparison(vec![(Operator::AtLeast, Operand::Constant(1.into()))])
+    }
+}
+
+/// The relation of a value to an operand. None holds for an absent value or between values of different types, except
+/// `present`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operator {
+    /// They are equal.
+    Equals,
+    /// They differ.
+    Not,
+    /// The value is less: numbers by value, strings by code point.
+    Less,
+    /// The value is less or equal.
+    AtMost,
+    /// The value is greater.
+    Greater,
+    /// The value is greater or equal.
+    AtLeast,
+    /// The value is in the list.
+    In,
+    /// The value is not in the list.
+    NotIn,
+    /// The text contains the other, ignoring case, or the list contains the value.
+    Contains,
+    /// There is a value, or none if the operand is false. Null is none.
+    Present,
+}
+
+/// The operators by their names in scenario files, each with what it means.
+pub const OPERATORS: [(&str, Operator, &str); 10] = [
+    ("equals", Operator::Equals, "they are equal"),
+    ("not", Operator::Not, "they differ"),
+    ("less", Operator::Less, "the value is less"),
+    ("at_most", Operator::AtMost, "the value is less or equal"),
+    ("greater", Operator::Greater, "the value is greater"),
+    ("at_least", Operator::AtLeast, "the value is greater or equal"),
+    ("in", Operator::In, "the value is in the list"),
+    ("not_in", Operator::NotIn, "the value is not in the list"),
+    ("contains", Operator::Contains, "the text contains the other, ignoring case, or the list contains it"),
+    ("present", Operator::Present, "there is a value other than null, or none with `false`"),
+];
+
+/// The value that another one is compared with, or that is written.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Operand {
+    /// A constant.
+    Constant(Value),
+    /// The value of an argument.
+    Sent(ValuePath),
+    /// The value of a column of the row that the handler reads or changes.
+    Row(ValuePath),
+}

@@ -1,0 +1,232 @@
+//! Evaluation of conditions and expressions, and of the placeholders of failures.
+
+use std::cmp::Ordering;
+
+use healbench_core::{Object, ValuePath, json_type, same_json};
+use serde_json::{Number, Value};
+
+use crate::definition::{Comparison, Condition, Expression, Operand, Operator, RowsCondition, ToolFailure};
+use crate::handler::{Arguments, compare, shown};
+use crate::world::Tables;
+
+/// The values that a condition or an expression can refer to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scope<'a> {
+    pub(crate) arguments: Arguments<'a>,
+    pub(crate) row: Option<&'a Object>,
+}
+
+impl<'a> Scope<'a> {
+    fn operand<'o>(self, operand: &'o Operand) -> Option<&'o Value>
+    where
+        'a: 'o,
+    {
+        match operand {
+            Operand::Constant(value) => Some(value),
+            Operand::Sent(path) => self.sent(path),
+            Operand::Row(path) => path.get(self.row?),
+        }
+    }
+
+    fn sent(self, path: &ValuePath) -> Option<&'a Value> {
+        self.arguments.get(path.first())?;
+        path.get(self.arguments.object)
+    }
+
+    /// Returns true if the condition holds, with the first row that it counts.
+    pub(crate) fn meets(self, condition: &Condition, tables: &'a Tables) -> Option<Option<&'a Object>> {
+        if !condition.sent.iter().all(|(path, comparison)| self.holds(comparison, self.sent(path))) {
+            return None;
+        }
+        if !condition.row.is_empty() && !self.row.is_some_and(|row| self.all_hold(&condition.row, row)) {
+            return None;
+        }
+        let mut first = None;
+        for rows in &condition.rows {
+            let mut matching = self.matching(rows, tables);
+            let found = matching.next();
+            let count = matching.count() + usize::from(found.is_some());
+            if !self.holds(&rows.count, Some(&count.into())) {
+                return None;
+            }
+            first = first.or(found);
+        }
+        Some(first)
+    }
+
+    fn matching<'c>(
+        self,
+        rows: &'c RowsCondition,
+        tables: &'a Tables,
+    ) -> impl Iterator<Item = &'a Object> + use<'a, 'c> {
+        let table = tables.table_index(&rows.table).into_iter().flat_map(|at| tables.iter(at));
+        table.filter(move |row| self.all_hold(&rows.matching, row))
+    }
+
+    pub(crate) fn all_hold(self, comparisons: &[(ValuePath, Comparison)], row: &Object) -> bool {
+        comparisons.iter().all(|(path, comparison)| self.holds(comparison, path.get(row)))
+    }
+
+    fn holds(self, comparison: &Comparison, value: Option<&Value>) -> bool {
+        comparison.0.iter().all(|(operator, operand)| {
+            let Some(operand) = self.operand(operand) else { return false };
+            match (operator, value) {
+                (Operator::Present, value) => {
+                    value.is_some_and(|value| !value.is_null()) == (operand != &Value::Bool(false))
+                }
+                (_, None) => false,
+                (operator, Some(value)) => relates(*operator, value, operand),
+            }
+        })
+    }
+
+    /// Returns the value of a column of `current`, the row before it is written.
+    pub(crate) fn evaluate(self, expression: &Expression, column: &str, current: Option<&Object>) -> Value {
+        let now = || current.and_then(|row| row.get(column));
+        match expression {
+            Expression::Operand(operand) => self.operand(operand).cloned().unwrap_or_default(),
+            Expression::Add(operand) => sum([now(), self.operand(operand)].into_iter().map(|value| product([value]))),
+            Expression::Subtract(operand) => {
+                let minus = Value::from(-1);
+                let terms = [product([now()]), product([self.operand(operand), Some(&minus)])];
+                sum(terms.into_iter())
+            }
+            Expression::Sum(paths) => {
+                let columns: Vec<Vec<&Value>> = paths.iter().map(|path| self.sent_values(path)).collect();
+                let rows = columns.iter().map(Vec::len).max().unwrap_or_default();
+                sum((0..rows).map(|row| product(columns.iter().map(|column| column.get(row).copied()))))
+            }
+            Expression::Count(path) => self.sent_values(path).len().into(),
+        }
+    }
+
+    fn sent_values(self, path: &ValuePath) -> Vec<&'a Value> {
+        match self.arguments.get(path.first()) {
+            Some(_) => path.values(self.arguments.object),
+            None => Vec::new(),
+        }
+    }
+
+    /// Returns the failure with the values of its placeholders `{row.COLUMN}` and `{sent.ARGUMENT}`.
+    pub(crate) fn fill(self, failure: &ToolFailure) -> ToolFailure {
+        let text = |text: &String| self.fill_text(text);
+        let detail = |(name, value): &(String, Value)| {
+            let value = match value {
+                Value::String(text) => self.fill_text(text).into(),
+                other => other.clone(),
+            };
+            (name.clone(), value)
+        };
+        ToolFailure {
+            message: text(&failure.message),
+            recovery: failure.recovery.as_ref().map(text),
+            bare: failure.bare.as_ref().map(text),
+            details: failure.details.iter().map(detail).collect(),
+            ..failure.clone()
+        }
+    }
+
+    /// Fills the placeholders in one pass, so that a value that looks like a placeholder is not replaced.
+    pub(crate) fn fill_text(self, text: &str) -> String {
+        let mut out = String::new();
+        let mut rest = text;
+        while let Some((before, operand, after)) = next_placeholder(rest) {
+            out.push_str(before);
+            out.push_str(&self.operand(&operand).map_or_else(|| "null".to_owned(), shown));
+            rest = after;
+        }
+        out + rest
+    }
+}
+
+/// Returns the text before the first placeholder, what it stands for, and the text after it.
+fn next_placeholder(text: &str) -> Option<(&str, Operand, &str)> {
+    text.match_indices('{').find_map(|(at, _)| {
+        let (inner, after) = text[at + 1..].split_once('}')?;
+        let operand = match inner.split_once('.')? {
+            ("row", path) => Operand::Row(ValuePath::parse(path).ok()?),
+            ("sent", path) => Operand::Sent(ValuePath::parse(path).ok()?),
+            _ => return None,
+        };
+        Some((&text[..at], operand, after))
+    })
+}
+
+/// Returns what the placeholders of a text stand for: `{row.COLUMN}` and `{sent.ARGUMENT}`.
+pub fn placeholders(text: &str) -> Vec<Operand> {
+    let next = |rest: &mut &str| {
+        let (_, operand, after) = next_placeholder(rest)?;
+        *rest = after;
+        Some(operand)
+    };
+    let mut rest = text;
+    std::iter::from_fn(|| next(&mut rest)).collect()
+}
+
+fn relates(operator: Operator, value: &Value, operand: &Value) -> bool {
+    let is_in = || operand.as_array().is_some_and(|items| items.iter().any(|item| same_json(item, value)));
+    let order = || (json_type(value) == json_type(operand)).then(|| compare(value, operand));
+    match operator {
+        Operator::Equals => same_json(value, operand),
+        Operator::Not => json_type(value) == json_type(operand) && !same_json(value, operand),
+        Operator::Less => order() == Some(Ordering::Less),
+        Operator::AtMost => order().is_some_and(Ordering::is_le),
+        Operator::Greater => order() == Some(Ordering::Greater),
+        Operator::AtLeast => order().is_some_and(Ordering::is_ge),
+        Operator::In => is_in(),
+        Operator::NotIn => !is_in(),
+        Operator::Contains => contains(value, operand),
+        Operator::Present => !value.is_null(),
+    }
+}
+
+/// Returns true if a text contains another, ignoring case, or a list a value.
+pub(crate) fn contains(value: &Value, other: &Value) -> bool {
+    match (value, other) {
+        (Value::String(value), Value::String(other)) => value.to_lowercase().contains(&other.to_lowercase()),
+        (Value::Array(items), other) => items.iter().any(|item| same_json(item, other)),
+        _ => false,
+    }
+}
+
+/// A number that stays exact as long as all of its parts are integers.
+#[derive(Clone, Copy)]
+enum Exact {
+    Integer(i128),
+    Float(f64),
+}
+
+impl Exact {
+    fn float(self) -> f64 {
+        match self {
+            Exact::Integer(integer) => integer as f64,
+            Exact::Float(float) => float,
+        }
+    }
+
+    fn combine(self, other: Exact, integers: fn(i128, i128) -> Option<i128>, floats: fn(f64, f64) -> f64) -> Exact {
+        match (self, other) {
+            (Exact::Integer(a), Exact::Integer(b)) if let Some(result) = integers(a, b) => Exact::Integer(result),
+            (a, b) => Exact::Float(floats(a.float(), b.float())),
+        }
+    }
+}
+
+fn product<'v>(factors: impl IntoIterator<Item = Option<&'v Value>>) -> Exact {
+    let exact = |value: Option<&Value>| match value {
+        Some(Value::Number(number)) => number.as_i64().map_or_else(
+            || Exact::Float(number.as_f64().unwrap_or_default()),
+            |integer| Exact::Integer(integer.into()),
+        ),
+        _ => Exact::Integer(0),
+    };
+    factors.into_iter().map(exact).fold(Exact::Integer(1), |a, b| a.combine(b, i128::checked_mul, |a, b| a * b))
+}
+
+fn sum(terms: impl Iterator<Item = Exact>) -> Value {
+    let total = terms.fold(Exact::Integer(0), |a, b| a.combine(b, i128::checked_add, |a, b| a + b));
+    match total {
+        Exact::Integer(integer) if let Ok(integer) = i64::try_from(integer) => integer.into(),
+        other => Number::from_f64(other.float()).map_or(Value::Null, Value::Number),
+    }
+}

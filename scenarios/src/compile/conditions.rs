@@ -1,0 +1,301 @@
+//! Comparisons, operands and computed columns, and the placeholders of texts.
+
+use healbench_core::{Object, ValuePath};
+use healbench_engine::definition::{
+    Comparison, Condition, Effects, Expression, OPERATORS, Operand, RowsCondition, ToolFailure, Write,
+};
+use healbench_engine::placeholders;
+use indexmap::IndexMap;
+use serde_json::Value;
+
+use super::Compiler;
+use super::handlers::{declared_help, is_declared};
+use super::world::Tables;
+use crate::file::{RowsFile, WriteFile};
+use crate::locate::child;
+use crate::suggest;
+
+/// The names that an action can refer to.
+#[derive(Clone, Copy)]
+pub(super) struct Names<'a> {
+    pub(super) input: &'a Value,
+    pub(super) tables: &'a Tables,
+    /// The table of the row that the handler reads or changes, or that a rule counts.
+    pub(super) row_of: Option<&'a str>,
+}
+
+/// The keys of `when` that are not arguments.
+const ROW: &str = "row";
+const ROWS: &str = "rows";
+
+impl Compiler<'_> {
+    /// Returns the condition of a rule. Keys other than `row` and `rows` are arguments; so are these, if they are declared.
+    pub(super) fn condition(&mut self, pointer: &str, file: &Object, names: Names<'_>) -> Option<Condition> {
+        let mut condition = Condition::default();
+        let mut is_complete = true;
+        for (key, value) in file {
+            let at = child(pointer, key);
+            if key == ROW && !is_declared(names.input, ROW) {
+                is_complete &= self.row_condition(&at, value, names, &mut condition).is_some();
+            } else if key == ROWS && !is_declared(names.input, ROWS) {
+                let pointers = if value.is_array() { self.items(&at) } else { vec![at] };
+                for at in pointers {
+                    let rows = self.rows_condition(&at, names);
+                    is_complete &= rows.is_some();
+                    condition.rows.extend(rows);
+                }
+            } else {
+                let path = self.argument(&at, key, names.input, true);
+                let comparison = self.comparison(&at, value, names);
+                is_complete &= path.is_some() && comparison.is_some();
+                condition.sent.extend(path.zip(comparison));
+            }
+        }
+        is_complete.then_some(condition)
+    }
+
+    fn row_condition(
+        &mut self,
+        pointer: &str,
+        value: &Value,
+        names: Names<'_>,
+        condition: &mut Condition,
+    ) -> Option<()> {
+        let Some(columns) = value.as_object() else {
+            let help = "write the columns of the row: `row: {status: shipped}`".to_owned();
+            self.at_value(pointer, "`row` compares columns", help);
+            return None;
+        };
+        let Some(table) = names.row_of else {
+            let help = "the handler reads or changes no row; name the table: `rows: {in: TABLE, where: …}`".to_owned();
+            self.at_key(pointer, "there is no row to compare", help);
+            return None;
+        };
+        condition.row = self.matching(pointer, columns.iter(), table, names)?;
+        Some(())
+    }
+
+    fn rows_condition(&mut self, pointer: &str, names: Names<'_>) -> Option<RowsCondition> {
+        let file: RowsFile = self.part(pointer)?;
+        if !self.has_table(&child(pointer, "in"), &file.table, names.tables) {
+            return None;
+        }
+        let matching = self.matching(&child(pointer, "where"), file.matching.iter(), &file.table, names);
+        let count = match &file.count {
+            Some(count) => self.comparison(&child(pointer, "count"), count, names),
+            None => Some(Comparison::any()),
+        };
+        Some(RowsCondition { table: file.table, matching: matching?, count: count? })
+    }
+
+    /// Returns comparisons of the columns of a table.
+    fn matching<'f>(
+        &mut self,
+        pointer: &str,
+        columns: impl Iterator<Item = (&'f String, &'f Value)>,
+        table: &str,
+        names: Names<'_>,
+    ) -> Option<Vec<(ValuePath, Comparison)>> {
+        let one = |(column, value): (&String, &Value)| {
+            let at = child(pointer, column);
+            let path = self.column(&at, column, table, names.tables, true);
+            let comparison = self.comparison(&at, value, names);
+            Some((path?, comparison?))
+        };
+        let all: Vec<_> = columns.map(one).collect();
+        all.into_iter().collect()
+    }
+
+    /// Returns the comparison with a constant, with `{row: COLUMN}` or `{sent: ARGUMENT}`, or by operators such as `less`.
+    fn comparison(&mut self, pointer: &str, value: &Value, names: Names<'_>) -> Option<Comparison> {
+        let operator = |key: &str| OPERATORS.iter().find(|(name, ..)| *name == key).map(|(_, operator, _)| *operator);
+        let Some(map) = value.as_object().filter(|map| reference(map).is_none()) else {
+            return Some(Comparison(vec![(OPERATORS[0].1, self.operand(pointer, value, names)?)]));
+        };
+        let mut parts = Vec::new();
+        for (key, value) in map {
+            let at = child(pointer, key);
+            let Some(operator) = operator(key) else {
+                let known = OPERATORS.iter().map(|(name, ..)| *name).chain([ROW, "sent"]);
+                self.at_key(&at, format!("unknown comparison `{key}`"), suggest::help(key, known));
+                return None;
+            };
+            parts.push((operator, self.operand(&at, value, names)?));
+        }
+        Some(Comparison(parts))
+    }
+
+    fn operand(&mut self, pointer: &str, value: &Value, names: Names<'_>) -> Option<Operand> {
+        match value.as_object().and_then(reference) {
+            Some((ROW, path)) => {
+                let at = child(pointer, ROW);
+                let Some(table) = names.row_of else {
+                    self.at_value(&at, "there is no row here to take a value from", None);
+                    return None;
+                };
+                Some(Operand::Row(self.column(&at, path, table, names.tables, false)?))
+            }
+            Some((key, path)) => Some(Operand::Sent(self.argument(&child(pointer, key), path, names.input, false)?)),
+            None => Some(Operand::Constant(value.clone())),
+        }
+    }
+
+    /// Returns the path of an argument, which stands as a key or as a value.
+    fn argument(&mut self, pointer: &str, text: &str, input: &Value, is_key: bool) -> Option<ValuePath> {
+        let path = if is_declared(input, text) { ValuePath::of_name(text) } else { self.path(pointer, text, is_key)? };
+        if is_declared(input, path.first()) {
+            return Some(path);
+        }
+        let message = format!("the input schema declares no argument `{}`", path.first());
+        self.at(pointer, is_key, message, declared_help(input, path.first()));
+        None
+    }
+
+    fn column(&mut self, pointer: &str, text: &str, table: &str, tables: &Tables, is_key: bool) -> Option<ValuePath> {
+        let path = self.path(pointer, text, is_key)?;
+        let known = tables.known_columns(table);
+        if known.as_ref().is_some_and(|known| !known.contains(path.first())) {
+            let help = suggest::help(path.first(), known.iter().flatten().copied());
+            self.at(pointer, is_key, format!("unknown column of `{table}`: `{}`", path.first()), help);
+            return None;
+        }
+        Some(path)
+    }
+
+    fn path(&mut self, pointer: &str, text: &str, is_key: bool) -> Option<ValuePath> {
+        let path = ValuePath::parse(text);
+        if let Err(error) = &path {
+            self.at(pointer, is_key, error.to_string(), None);
+        }
+        path.ok()
+    }
+
+    fn at(&mut self, pointer: &str, is_key: bool, message: String, help: Option<String>) {
+        match is_key {
+            true => self.at_key(pointer, message, help),
+            false => self.at_value(pointer, message, help),
+        }
+    }
+
+    /// Returns what a handler writes beside the arguments. `set` are the columns of its own row.
+    pub(super) fn effects(
+        &mut self,
+        pointer: &str,
+        set: Option<Vec<(String, Expression)>>,
+        except: Vec<String>,
+        also: Vec<WriteFile>,
+        names: Names<'_>,
+    ) -> Option<Effects> {
+        for (index, argument) in except.iter().enumerate() {
+            self.argument(&child(&child(pointer, "except"), index), argument, names.input, false);
+        }
+        let write = |(index, file)| self.write(&child(&child(pointer, "also"), index), file, names);
+        let also: Vec<Option<Write>> = also.into_iter().enumerate().map(write).collect();
+        Some(Effects { set: set?, except, also: also.into_iter().collect::<Option<_>>()? })
+    }
+
+    fn write(&mut self, pointer: &str, file: WriteFile, names: Names<'_>) -> Option<Write> {
+        let given =
+            [("insert", file.insert.is_some()), ("update", file.update.is_some()), ("delete", file.delete.is_some())];
+        let kind = self.exactly_one(pointer, &given)?;
+        let table = [file.insert, file.update, file.delete].into_iter().flatten().next()?;
+        if !self.has_table(&child(pointer, kind), &table, names.tables) {
+            return None;
+        }
+        let unused = [
+            ("where", kind == "insert" && !file.matching.is_empty()),
+            ("set", kind == "delete" && !file.set.is_empty()),
+        ];
+        for (key, _) in unused.into_iter().filter(|(_, is_unused)| *is_unused) {
+            self.at_key(&child(pointer, key), format!("`{key}` has no meaning together with `{kind}`"), None);
+        }
+        let matching = self.matching(&child(pointer, "where"), file.matching.iter(), &table, names);
+        let set = self.columns(&child(pointer, "set"), &file.set, names);
+        let (matching, set) = (matching?, set?);
+        Some(match kind {
+            "insert" => Write::Insert { table, set },
+            "update" => Write::Update { table, matching, set },
+            _ => Write::Delete { table, matching },
+        })
+    }
+
+    pub(super) fn columns(
+        &mut self,
+        pointer: &str,
+        set: &IndexMap<String, Value>,
+        names: Names<'_>,
+    ) -> Option<Vec<(String, Expression)>> {
+        let one = |(column, value): (&String, &Value)| {
+            Some((column.clone(), self.expression(&child(pointer, column), value, names)?))
+        };
+        let all: Vec<_> = set.iter().map(one).collect();
+        all.into_iter().collect()
+    }
+
+    /// Returns a constant, a reference, or a computation: `{add: 1}`, `{sum: "lines[].amount"}`. Any other object is an error.
+    fn expression(&mut self, pointer: &str, value: &Value, names: Names<'_>) -> Option<Expression> {
+        const KNOWN: [&str; 7] = ["row", "sent", "add", "subtract", "sum", "count", "value"];
+        let Some(map) = value.as_object() else { return Some(Expression::Operand(Operand::Constant(value.clone()))) };
+        let (Some((key, inner)), 1) = (map.iter().next(), map.len()) else {
+            let help = format!("write one of {}, or `{{value: …}}` for an object", suggest::list(&KNOWN));
+            self.at_value(pointer, "a computed column has exactly one key", help);
+            return None;
+        };
+        let at = child(pointer, key);
+        match key.as_str() {
+            "row" | "sent" if inner.is_string() => Some(Expression::Operand(self.operand(pointer, value, names)?)),
+            "value" => Some(Expression::Operand(Operand::Constant(inner.clone()))),
+            "add" => Some(Expression::Add(self.operand(&at, inner, names)?)),
+            "subtract" => Some(Expression::Subtract(self.operand(&at, inner, names)?)),
+            "sum" | "count" => {
+                let texts: Vec<&str> = match inner {
+                    Value::String(text) => vec![text],
+                    other => other.as_array().into_iter().flatten().filter_map(Value::as_str).collect(),
+                };
+                let paths: Vec<_> = texts.iter().map(|text| self.argument(&at, text, names.input, false)).collect();
+                let mut paths = paths.into_iter().collect::<Option<Vec<ValuePath>>>()?;
+                if paths.is_empty() {
+                    let help = format!("write `{{{key}: \"lines[].amount\"}}`");
+                    self.at_value(&at, format!("`{key}` needs the path of an argument"), help);
+                    return None;
+                }
+                Some(if key == "sum" { Expression::Sum(paths) } else { Expression::Count(paths.swap_remove(0)) })
+            }
+            _ => {
+                self.at_key(&at, format!("unknown computation `{key}`"), suggest::help(key, KNOWN));
+                None
+            }
+        }
+    }
+
+    /// Reports placeholders of a failure that name nothing.
+    pub(super) fn check_placeholders(&mut self, pointer: &str, failure: &ToolFailure, names: Names<'_>) {
+        let details = failure.details.iter().map(|(name, value)| (child("/details", name), value.as_str()));
+        let texts = [
+            ("/message", Some(failure.message.as_str())),
+            ("/recovery", failure.recovery.as_deref()),
+            ("/bare", failure.bare.as_deref()),
+        ];
+        let texts = texts.map(|(key, text)| (key.to_owned(), text)).into_iter().chain(details);
+        for (key, text) in texts {
+            let at = format!("{pointer}{key}");
+            for operand in text.into_iter().flat_map(placeholders) {
+                match &operand {
+                    Operand::Sent(path) => _ = self.argument(&at, &path.to_string(), names.input, false),
+                    Operand::Row(path) => match names.row_of {
+                        Some(table) => _ = self.column(&at, &path.to_string(), table, names.tables, false),
+                        None => self.at_value(&at, format!("there is no row for `{{row.{path}}}`"), None),
+                    },
+                    Operand::Constant(_) => {}
+                }
+            }
+        }
+    }
+}
+
+/// Returns the key and the path of `{row: COLUMN}` and `{sent: ARGUMENT}`.
+fn reference(map: &Object) -> Option<(&'static str, &str)> {
+    let (key, value) = map.iter().next().filter(|_| map.len() == 1)?;
+    let key = [ROW, "sent"].into_iter().find(|known| known == key)?;
+    Some((key, value.as_str()?))
+}
