@@ -32,7 +32,7 @@ pub use expectation::{EpisodeState, Expectation};
 pub use load::{load_file, load_stored, load_str, load_suite};
 pub use load_error::LoadError;
 pub use locate::Syntax;
-pub use mistakes::MistakeKind;
+pub use mistakes::{MISTAKES, MistakeEntry, MistakeKind};
 pub use render::render_diagnostics;
 pub use scenario::{Scenario, Source, Task};
 pub use schedule::Schedule;

@@ -66,18 +66,18 @@ impl PlannedStep {
 /// Returns the step of one trial, and true if every planned mistake could be applied.
 pub(crate) fn mutated_step(planned: &PlannedStep, existing_keys: &ExistingKeys, draws: &mut Draws) -> (Step, bool) {
     let mut step = planned.step.clone();
-    let Value::Object(arguments) = &mut step.draft.arguments else { return (step, true) };
+    let ToolCall { tool, arguments: Value::Object(arguments), .. } = &mut step.draft else { return (step, true) };
     let mut touched = BTreeSet::new();
     let mut all_applied = true;
     for plan in &planned.mistakes {
-        all_applied &= mutate(plan, arguments, &mut touched, existing_keys, draws);
+        all_applied &= mutate(plan, (tool, arguments), &mut touched, existing_keys, draws);
     }
     if let Some((count, from)) = &planned.draw {
         let mut remaining: Vec<&MutationPlan> = from.iter().collect();
         let mut made = 0;
         while made < *count && !remaining.is_empty() {
             let plan = remaining.remove(draws.below(remaining.len() as u64) as usize);
-            made += u32::from(mutate(plan, arguments, &mut touched, existing_keys, draws));
+            made += u32::from(mutate(plan, (tool, arguments), &mut touched, existing_keys, draws));
         }
         all_applied &= made == *count;
     }

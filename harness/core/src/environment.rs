@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::{EnvironmentKind, Object, ToolCall, ToolFailure, ToolSpec};
+use crate::{EnvironmentKind, Object, Strike, ToolCall, ToolFailure, ToolSpec};
 
 /// The tools of a scenario and the state they act on: the built-in simulator, or a server.
 pub trait Environment: Send + Sync {
@@ -48,6 +48,21 @@ pub trait Session {
     /// # Errors
     /// [`EnvironmentError`] if there is no reply. A failed call is a reply.
     fn call<'s>(&'s mut self, call: &ToolCall, deadline: Deadline) -> Result<Reply<'s>, EnvironmentError>;
+
+    /// Executes a call that a fault may strike once its handler has succeeded. `strike` is told whether the call changed
+    /// the state, and returns the fault. Only the simulator has such faults.
+    ///
+    /// # Errors
+    /// Those of [`call`](Session::call).
+    fn call_with_fault<'s>(
+        &'s mut self,
+        call: &ToolCall,
+        deadline: Deadline,
+        strike: &mut dyn FnMut(bool) -> Option<Strike>,
+    ) -> Result<Reply<'s>, EnvironmentError> {
+        let _ = strike;
+        self.call(call, deadline)
+    }
 
     /// Advances the simulated time. Does nothing if there is none.
     fn wait(&mut self, seconds: u32) {

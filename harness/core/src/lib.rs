@@ -18,6 +18,7 @@ mod draw;
 mod environment;
 mod error_class;
 mod error_kind;
+mod fault;
 mod numbers;
 mod plan;
 mod preamble;
@@ -52,6 +53,7 @@ pub use environment::{
 };
 pub use error_class::ErrorClass;
 pub use error_kind::{ERROR_KINDS, ErrorKind, ErrorReading, ErrorSource};
+pub use fault::{FAULTS, FaultEntry, FaultKind, FaultPhase, Strike};
 pub use numbers::NumberTexts;
 pub use plan::{CellRef, DuplicateName, ListedEpisode, Plan, PlanOrder, PlannedEnvironment, PlannedScenario};
 pub use preamble::{DEFAULT_SYSTEM_TEXT, default_preamble, preamble};

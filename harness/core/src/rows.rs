@@ -1,6 +1,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::FaultKind;
 use crate::{
     Aftermath, AgentError, ErrorClass, ErrorReading, ErrorSource, NamedEntry, Origin, ProgramReport, Turn, Usage,
 };
@@ -281,8 +282,11 @@ pub struct CallRecord {
     pub is_error: bool,
     /// The class of the failure; null if nothing failed. A warning has a class although `is_error` is false.
     pub error_class: Option<ErrorClass>,
-    /// True if the failure was an injected fault.
+    /// True if the call met an injected fault.
     pub injected: bool,
+    /// The kind of the fault; null if there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<FaultKind>,
     /// The failed top-level fields, sorted, if the response named them to the agent; null otherwise, such as for every
     /// bare line.
     #[serde(with = "shared")]

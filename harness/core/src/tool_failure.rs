@@ -49,6 +49,8 @@ pub struct ToolFailure {
     /// The line that a server without error handling sends instead, without `Error: `; `None` for the code's usual line
     /// or the message.
     pub bare: Option<String>,
+    /// True if the text says something wrong on purpose.
+    pub misleading: bool,
 }
 
 impl ToolFailure {
@@ -70,6 +72,7 @@ impl ToolFailure {
             details: Vec::new(),
             retry_after: None,
             bare: None,
+            misleading: false,
         }
     }
 
@@ -93,7 +96,8 @@ impl ToolFailure {
             (DomainErrors::Recovery, Some(recovery)) => format!("{} {recovery}", self.message),
             (DomainErrors::Bare | DomainErrors::Message | DomainErrors::Recovery, _) => self.message.clone(),
         };
-        ToolFailure { severity: self.severity.filter(|_| !self.is_error()), ..ToolFailure::error(message) }
+        let severity = self.severity.filter(|_| !self.is_error());
+        ToolFailure { severity, misleading: self.misleading, ..ToolFailure::error(message) }
     }
 
     /// Returns true unless the failure is a warning.

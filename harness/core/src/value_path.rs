@@ -84,6 +84,21 @@ impl ValuePath {
         self.segments.iter().try_fold(first, |value, segment| segment.child_mut(value))
     }
 
+    /// Returns the schema of the values that the path leads to in an object schema; null if it is not declared. References are
+    /// followed, choices are not.
+    pub fn schema<'s>(&self, root: &'s Value) -> &'s Value {
+        let resolve = |schema: &'s Value| {
+            let target = schema["$ref"].as_str().and_then(|reference| root.pointer(reference.strip_prefix('#')?));
+            target.unwrap_or(schema)
+        };
+        let first = resolve(&root["properties"][&self.first]);
+        self.segments.iter().fold(first, |schema, segment| match segment {
+            Segment::Name(name) => resolve(&schema["properties"][name]),
+            Segment::Index(index) if !schema["prefixItems"][index].is_null() => resolve(&schema["prefixItems"][index]),
+            Segment::Index(_) | Segment::Each | Segment::Where(..) => resolve(&schema["items"]),
+        })
+    }
+
     /// Removes the member that the path leads to. Elements of lists are not removed.
     pub fn remove(&self, object: &mut Object) -> Option<Value> {
         let Some((Segment::Name(name), parents)) = self.segments.split_last() else {

@@ -13,7 +13,7 @@ pub use condition::{Comparison, Condition, OPERATORS, Operand, Operator, RowsCon
 pub use effects::{Effects, Expression, Write};
 pub use entitlement::Entitlement;
 use healbench_core::{ActionSpec, Object, ToolSpec};
-pub use healbench_core::{Code, Severity, ToolFailure};
+pub use healbench_core::{Code, FaultKind, Severity, ToolFailure};
 use serde_json::{Value, json};
 
 /// A tool as the server defines it. The fields from `tags` on do not affect calls; they are part of the tool's
@@ -289,19 +289,14 @@ pub struct FaultDef {
     pub calls: u32,
     /// The wait in seconds stated by the failure.
     pub retry_after: Option<u32>,
-}
-
-/// The kind of an injected failure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FaultKind {
-    /// RATE_LIMITED.
-    RateLimited,
-    /// TIMEOUT.
-    Timeout,
-    /// SERVER_BUSY.
-    Busy,
-    /// INTERNAL_ERROR.
-    Internal,
+    /// The column that a `cut` or a `corrupt` damages; drawn if there is none.
+    pub column: Option<String>,
+    /// The message instead of the usual one of the kind.
+    pub message: Option<String>,
+    /// The recovery instead of the usual one of the kind.
+    pub recovery: Option<String>,
+    /// True if these texts say something wrong on purpose.
+    pub misleading: bool,
 }
 
 /// The initial state of an environment, without its tools.

@@ -1,6 +1,8 @@
-//! Injected faults: failures of valid calls, in front of a session.
+//! Injected faults: failures of valid calls in front of a session, and what becomes of calls that succeeded.
 
 use std::sync::Arc;
+
+use healbench_core::{DrawKey, FaultPhase, Seed, Strike};
 
 use crate::definition::{Clock, Code, FaultDef, FaultKind, ToolFailure};
 
@@ -12,6 +14,7 @@ pub struct Faults {
     progress: Vec<FaultProgress>,
     clock: Clock,
     elapsed_s: u64,
+    draws: DrawKey,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -25,12 +28,20 @@ struct FaultProgress {
 impl Faults {
     /// Creates the faults of a new episode.
     pub fn new(defs: Arc<[FaultDef]>, clock: Clock) -> Faults {
-        Faults { progress: vec![FaultProgress::default(); defs.len()], defs, clock, elapsed_s: 0 }
+        let progress = vec![FaultProgress::default(); defs.len()];
+        Faults { progress, defs, clock, elapsed_s: 0, draws: DrawKey::of_run(Seed(0)) }
     }
 
     /// Returns the faults of an environment without any.
     pub fn none() -> Faults {
         Faults::new([].into(), Clock::None)
+    }
+
+    /// Sets the key of what is drawn: the rows and values that a fault damages.
+    #[must_use]
+    pub fn with_draws(mut self, draws: DrawKey) -> Faults {
+        self.draws = draws;
+        self
     }
 
     /// Advances the simulated time.
@@ -50,12 +61,11 @@ impl Faults {
         is_at_start && self.progress.iter().all(|fault| fault.matching_calls == 0)
     }
 
-    /// Counts a valid call and returns the fault that affects it, if any.
-    pub(crate) fn inject(&mut self, tool: &str, action: &str) -> Option<ToolFailure> {
+    /// Counts a valid call and returns the fault that it meets before its handler, if any.
+    pub(crate) fn inject(&mut self, tool: &str, action: &str) -> Option<(FaultKind, ToolFailure)> {
         let mut injected = None;
         for (def, progress) in self.defs.iter().zip(&mut self.progress) {
-            let matches = def.tool == tool && def.action.as_deref().is_none_or(|name| name == action);
-            if !matches {
+            if !def.concerns(tool, action) || def.kind.phase() != FaultPhase::Before {
                 continue;
             }
             progress.matching_calls += 1;
@@ -71,24 +81,87 @@ impl Faults {
             } else if due && injected.is_none() {
                 progress.injected += 1;
                 progress.last_injected_s = self.elapsed_s;
-                injected = Some(fault_failure(def));
+                injected = Some((def.kind, def.failure()));
             }
         }
         injected
     }
-}
 
-fn fault_failure(def: &FaultDef) -> ToolFailure {
-    let (code, message, recovery) = match def.kind {
-        FaultKind::RateLimited => (Code::RateLimited, "Too many requests.", None),
-        FaultKind::Timeout => (Code::Timeout, "The operation timed out.", Some("Try the same call again.")),
-        FaultKind::Busy => (Code::ServerBusy, "The server is busy.", Some("Try the same call again.")),
-        FaultKind::Internal => (Code::InternalError, "An unexpected error occurred.", Some("Try the same call again.")),
-    };
-    ToolFailure {
-        recovery: recovery.map(str::to_owned),
-        recovery_is_generated: true,
-        retry_after: def.retry_after,
-        ..ToolFailure::new(code, message)
+    /// Returns true if a fault may strike such a call after it has succeeded.
+    pub(crate) fn may_strike(&self, tool: &str, action: &str) -> bool {
+        let is_late = |def: &FaultDef| def.kind.phase() != FaultPhase::Before && def.concerns(tool, action);
+        self.defs.iter().any(is_late)
+    }
+
+    /// Counts a call that has succeeded, and returns the fault that strikes it with its failure, if any.
+    pub(crate) fn strike(&mut self, tool: &str, action: &str, state_changed: bool) -> Option<(Strike, ToolFailure)> {
+        let mut struck = None;
+        for (at, (def, progress)) in self.defs.iter().zip(&mut self.progress).enumerate() {
+            let is_possible = match def.kind {
+                FaultKind::NoOp => state_changed,
+                FaultKind::Stale => !state_changed,
+                kind => kind.phase() != FaultPhase::Before,
+            };
+            if !is_possible || !def.concerns(tool, action) {
+                continue;
+            }
+            progress.matching_calls += 1;
+            if progress.matching_calls >= def.from_call && progress.injected < def.calls && struck.is_none() {
+                progress.injected += 1;
+                let draws = self.draws.draws("fault", (at as u64) << 32 | u64::from(progress.injected));
+                let strike = Strike { kind: def.kind, column: def.column.clone(), draws };
+                struck = Some((strike, def.failure()));
+            }
+        }
+        struck
     }
 }
+
+impl FaultDef {
+    /// Creates a fault of the first call of a tool.
+    pub fn new(kind: FaultKind, tool: impl Into<String>) -> FaultDef {
+        let tool = tool.into();
+        FaultDef {
+            kind,
+            tool,
+            action: None,
+            from_call: 1,
+            calls: 1,
+            retry_after: None,
+            column: None,
+            message: None,
+            recovery: None,
+            misleading: false,
+        }
+    }
+
+    fn concerns(&self, tool: &str, action: &str) -> bool {
+        self.tool == tool && self.action.as_deref().is_none_or(|name| name == action)
+    }
+
+    fn failure(&self) -> ToolFailure {
+        const AGAIN: Option<&str> = Some("Try the same call again.");
+        let (code, message, recovery) = match self.kind {
+            FaultKind::RateLimited => (Some(Code::RateLimited), "Too many requests.", None),
+            FaultKind::Timeout | FaultKind::TimeoutAfter => (Some(Code::Timeout), "The operation timed out.", AGAIN),
+            FaultKind::Busy => (Some(Code::ServerBusy), "The server is busy.", AGAIN),
+            FaultKind::StackTrace => (None, STACK_TRACE, None),
+            FaultKind::ProtocolError => (None, "Internal error", None),
+            _ => (Some(Code::InternalError), "An unexpected error occurred.", AGAIN),
+        };
+        let message = self.message.as_deref().unwrap_or(message);
+        let failure = code.map_or_else(|| ToolFailure::error(message), |code| ToolFailure::new(code, message));
+        ToolFailure {
+            recovery: self.recovery.clone().or_else(|| recovery.map(str::to_owned)),
+            recovery_is_generated: self.recovery.is_none(),
+            retry_after: self.retry_after,
+            misleading: self.misleading,
+            ..failure
+        }
+    }
+}
+
+/// The text of a server in which something went wrong that nobody expected.
+const STACK_TRACE: &str = "Traceback (most recent call last):\n  File \"/srv/app/handlers.py\", line 118, in dispatch\n    \
+     return action(**arguments)\n  File \"/srv/app/store.py\", line 64, in write\n    entry = self._rows[key]\n\
+     KeyError: 'owner'";

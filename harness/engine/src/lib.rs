@@ -51,12 +51,14 @@
 mod client;
 mod compile;
 pub mod contract;
+mod damage;
 pub mod definition;
 mod failure;
 mod faults;
 mod foreign;
 mod handler;
 mod keywords;
+mod outcome;
 mod pipeline;
 mod presenter;
 mod render;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use healbench_core::{
     CallResult, Content, Deadline, DomainErrors, EnvironmentError, ErrorFormat, Guardrails, Object, ReplyOutcome,
-    Session, ToolCall, ToolResponse, ToolSpec, Undeclared,
+    Session, ToolCall, ToolSpec, Undeclared,
 };
 use serde_json::Value;
 
@@ -15,11 +15,12 @@ use crate::compile::{
     enhancers_of_removed_tools,
 };
 use crate::contract::{Block, BlockStyle, ContractAwareness, Enhance, Enhancer};
-use crate::definition::{Code, Tool, ToolFailure};
+use crate::definition::{Code, FaultKind, Tool, ToolFailure};
 use crate::failure::{Expected, Failure, Issue, IssueKind, Routing};
 use crate::faults::Faults;
 use crate::foreign::{self, ForeignSettings};
 use crate::handler::is_truthy;
+use crate::outcome::{FailedCall, FailureText, NoSuccess, Success};
 use crate::presenter::{present, rows_text};
 use crate::render::{ContentLevel, FormatRenderer, RenderInput, bare_line, excerpt_text};
 use crate::reply::{GuardedReply, Refusal};
@@ -175,7 +176,7 @@ impl<E: Enhance> Engine<E> {
     /// Runs one call in a simulated environment and returns the reply. A failed call is a reply too.
     pub fn call(&self, world: &mut World, call: &ToolCall) -> GuardedReply {
         let World { tables, faults } = world;
-        let mut session = SimulatorSession { handlers: &self.handlers, checks: None, tables };
+        let mut session = SimulatorSession::new(&self.handlers, None, tables);
         match self.answer(&mut session, faults, call, Deadline::NONE) {
             Ok(reply) => reply,
             Err(error) => unreachable!("the simulator always replies: {error}"),
@@ -250,22 +251,38 @@ impl Pipeline {
     ) -> Result<Success, NoSuccess<'a>> {
         let Accepted { tool, action, leaked_fields, stripped } = self.accept(call)?;
         let call = stripped.as_ref().unwrap_or(call);
-        let failed =
-            |failure| FailedCall { unchanged: None, failure, tool, action, refusal: None, state_changed: Some(false) };
+        let failed = |failure| FailedCall::new(failure, tool, action);
         if let Some(action) = action
-            && let Some(fault) = faults.inject(&call.tool, &action.action.name)
+            && let Some((kind, fault)) = faults.inject(&call.tool, &action.action.name)
         {
-            return Err(failed(Failure::Fault(fault)).into());
+            return Err(failed(Failure::Fault(fault)).struck_by(kind).into());
         }
-        let reply = session.call(call, deadline).map_err(NoSuccess::NoReply)?;
+        let mut struck = None;
+        let name = action.map_or("", |action| &action.action.name);
+        let reply = match faults.may_strike(&call.tool, name) {
+            false => session.call(call, deadline),
+            true => session.call_with_fault(call, deadline, &mut |state_changed| {
+                let (strike, failure) = faults.strike(&call.tool, name, state_changed)?;
+                struck = Some((strike.kind, failure));
+                Some(strike)
+            }),
+        };
+        let reply = reply.map_err(NoSuccess::NoReply)?;
         if let Some(seconds) = action.and_then(|action| action.action.handler.waits(&call.arguments)) {
             faults.wait(seconds);
         }
         let state_changed = reply.state_changed;
+        if let Some((FaultKind::TimeoutAfter, failure)) = struck {
+            let failed = FailedCall { state_changed, ..failed(Failure::Fault(failure)) };
+            return Err(failed.struck_by(FaultKind::TimeoutAfter).into());
+        }
+        let fault = struck.map(|(kind, _)| kind);
         let success = match reply.outcome {
             ReplyOutcome::Text(text) => present_text(action, text).map_err(|failure| failed(failure.into()))?,
             ReplyOutcome::Rows(rows) => self.present_rows(action, &rows).map_err(|failure| failed(failure.into()))?,
-            ReplyOutcome::Failed(failure) => return Err(failed(failure.into()).into()),
+            ReplyOutcome::Failed(failure) => {
+                return Err(FailedCall { fault, ..failed(failure.into()) }.into());
+            }
             ReplyOutcome::Foreign(result) => {
                 let schema = action.map(|action| &action.action.input);
                 if result.is_refusal() {
@@ -282,7 +299,7 @@ impl Pipeline {
                 Success { structured, unchanged, ..presented }
             }
         };
-        let mut success = Success { leaked_fields, state_changed, ..success };
+        let mut success = Success { leaked_fields, state_changed, fault, ..success };
         if let Some(warning) = action.and_then(|action| action.warning.as_ref()) {
             success.content.push(self.render(warning, tool, action, call, None));
         }
@@ -409,110 +426,6 @@ struct Accepted<'a> {
     leaked_fields: Option<u32>,
     /// The call without its undeclared fields, if it had any to be stripped.
     stripped: Option<ToolCall>,
-}
-
-/// The result of a successful call.
-struct Success {
-    content: Vec<String>,
-    structured: Option<Value>,
-    leaked_fields: Option<u32>,
-    omitted_rows: u32,
-    truncation_notice: Option<usize>,
-    state_changed: Option<bool>,
-    /// The result of a server, if it is passed on as it is.
-    unchanged: Option<Box<CallResult>>,
-}
-
-impl Success {
-    fn of_content(content: Vec<String>) -> Success {
-        Success {
-            content,
-            structured: None,
-            leaked_fields: None,
-            omitted_rows: 0,
-            truncation_notice: None,
-            state_changed: None,
-            unchanged: None,
-        }
-    }
-
-    fn into_reply(self) -> GuardedReply {
-        GuardedReply {
-            response: ToolResponse { content: self.content, is_error: false },
-            structured: self.structured,
-            failure: None,
-            names_fields: false,
-            leaked_fields: self.leaked_fields,
-            omitted_rows: self.omitted_rows,
-            truncation_notice: self.truncation_notice,
-            contract_deltas: 0,
-            state_changed: self.state_changed,
-            refusal: None,
-            unchanged: self.unchanged,
-        }
-    }
-}
-
-/// The reason why a call did not succeed.
-enum NoSuccess<'a> {
-    Failed(FailedCall<'a>),
-    NoReply(EnvironmentError),
-}
-
-impl<'a> From<FailedCall<'a>> for NoSuccess<'a> {
-    fn from(failed: FailedCall<'a>) -> NoSuccess<'a> {
-        NoSuccess::Failed(failed)
-    }
-}
-
-/// The failure of a call, and how far the call was resolved.
-struct FailedCall<'a> {
-    failure: Failure,
-    /// The index of the tool.
-    tool: Option<usize>,
-    action: Option<&'a CompiledAction>,
-    /// The refusal of a server.
-    refusal: Option<Box<Refusal>>,
-    /// The result of a server, if it is passed on as it is.
-    unchanged: Option<Box<CallResult>>,
-    state_changed: Option<bool>,
-}
-
-impl<'a> FailedCall<'a> {
-    /// A call that did not reach the session.
-    fn new(failure: Failure, tool: Option<usize>, action: Option<&'a CompiledAction>) -> FailedCall<'a> {
-        FailedCall { failure, tool, action, refusal: None, unchanged: None, state_changed: Some(false) }
-    }
-}
-
-/// The rendered text of a failure.
-struct FailureText {
-    text: String,
-    /// True if the text names the failing fields.
-    names_fields: bool,
-}
-
-impl FailureText {
-    #[inline(never)]
-    fn into_reply(self, failed: FailedCall<'_>, contract_deltas: u32) -> GuardedReply {
-        let is_error = match &failed.failure {
-            Failure::Tool(failure) | Failure::Fault(failure) => failure.is_error(),
-            Failure::Routing(_) | Failure::Validation { .. } => true,
-        };
-        GuardedReply {
-            response: ToolResponse { content: vec![self.text], is_error },
-            structured: None,
-            failure: Some(failed.failure),
-            names_fields: self.names_fields,
-            leaked_fields: if failed.refusal.is_none() { Some(0) } else { None },
-            omitted_rows: 0,
-            truncation_notice: None,
-            contract_deltas,
-            state_changed: failed.state_changed,
-            refusal: failed.refusal,
-            unchanged: failed.unchanged,
-        }
-    }
 }
 
 /// Presents a result that is not a list.

@@ -1,6 +1,6 @@
 //! The reply of the guardrails to one call.
 
-use healbench_core::{CallResult, ContentBlock, ToolResponse};
+use healbench_core::{CallResult, ContentBlock, FaultKind, ToolResponse};
 use serde_json::Value;
 
 use crate::failure::Failure;
@@ -16,6 +16,8 @@ pub struct GuardedReply {
     pub structured: Option<Value>,
     /// The reason why the call did not succeed; `None` if it did.
     pub failure: Option<Failure>,
+    /// The fault that the call met.
+    pub fault: Option<FaultKind>,
     /// True if the failure's text names the failing fields.
     pub names_fields: bool,
     /// The number of undeclared fields that reached the state; `None` if the session does not count them.
@@ -50,6 +52,7 @@ impl GuardedReply {
             response: ToolResponse { content, is_error: true },
             structured: None,
             failure: Some(failure),
+            fault: None,
             names_fields: false,
             leaked_fields: Some(0),
             omitted_rows: 0,
@@ -72,6 +75,20 @@ impl GuardedReply {
             is_error: self.response.is_error,
             protocol_error: None,
         }
+    }
+
+    /// Returns true if the call was executed, whatever was told.
+    pub fn took_effect(&self) -> bool {
+        match self.fault {
+            Some(FaultKind::TimeoutAfter) => true,
+            Some(FaultKind::NoOp | FaultKind::NotAnError) => false,
+            _ => !self.response.is_error,
+        }
+    }
+
+    /// Returns true if the text of the failure says something wrong on purpose.
+    pub fn is_misleading(&self) -> bool {
+        matches!(&self.failure, Some(Failure::Tool(failure) | Failure::Fault(failure)) if failure.misleading)
     }
 
     /// Returns the text of the failure without guardrails: the line of a server without error handling, or what a

@@ -4,11 +4,12 @@ use std::borrow::BorrowMut;
 use std::sync::Arc;
 
 use healbench_core::{
-    Capabilities, Deadline, Environment, EnvironmentError, EnvironmentKind, Reply, ReplyOutcome, Session, ToolCall,
-    ToolSpec,
+    Capabilities, Deadline, Environment, EnvironmentError, EnvironmentKind, FaultKind, Object, Reply, ReplyOutcome,
+    Session, Strike, ToolCall, ToolSpec,
 };
 use serde_json::Value;
 
+use crate::damage::damage_rows;
 use crate::definition::{Action, Tool, ToolFailure};
 use crate::handler::{Arguments, TableUses, run_action};
 use crate::state_check::{StateCheck, StateChecks};
@@ -50,21 +51,65 @@ impl Environment for Simulator {
 
     fn open(&self) -> Result<Box<dyn Session + '_>, EnvironmentError> {
         let tables = Tables::new(Arc::clone(&self.base));
-        Ok(Box::new(SimulatorSession { handlers: &self.handlers, checks: Some(&self.checks), tables }))
+        Ok(Box::new(SimulatorSession::new(&self.handlers, Some(&self.checks), tables)))
     }
 }
 
 /// A session of a [`Simulator`], which owns its tables or borrows them.
 #[derive(Debug)]
 pub(crate) struct SimulatorSession<'a, T> {
-    pub(crate) handlers: &'a Handlers,
-    pub(crate) checks: Option<&'a StateChecks>,
-    pub(crate) tables: T,
+    handlers: &'a Handlers,
+    checks: Option<&'a StateChecks>,
+    tables: T,
+    /// The rows of a list that a fault may have damaged.
+    damaged: Vec<Object>,
+}
+
+impl<'a, T: BorrowMut<Tables>> SimulatorSession<'a, T> {
+    pub(crate) fn new(handlers: &'a Handlers, checks: Option<&'a StateChecks>, tables: T) -> SimulatorSession<'a, T> {
+        SimulatorSession { handlers, checks, tables, damaged: Vec::new() }
+    }
 }
 
 impl<T: BorrowMut<Tables>> Session for SimulatorSession<'_, T> {
     fn call<'s>(&'s mut self, call: &ToolCall, _: Deadline) -> Result<Reply<'s>, EnvironmentError> {
         Ok(self.handlers.run(self.tables.borrow_mut(), call))
+    }
+
+    fn call_with_fault<'s>(
+        &'s mut self,
+        call: &ToolCall,
+        _: Deadline,
+        strike: &mut dyn FnMut(bool) -> Option<Strike>,
+    ) -> Result<Reply<'s>, EnvironmentError> {
+        let tables = self.tables.borrow_mut();
+        let before = tables.clone();
+        let mut result = Answer::of(self.handlers.run(tables, call));
+        if let Some(changed) = result.success()
+            && let Some(mut strike) = strike(changed)
+        {
+            match strike.kind {
+                FaultKind::NoOp => {
+                    *tables = before;
+                    result.state_changed = Some(false);
+                }
+                FaultKind::Stale => {
+                    let mut start = Tables::new(before.shared_base());
+                    result = Answer::of(self.handlers.run(&mut start, call));
+                }
+                _ => result.damage(&mut strike),
+            }
+        }
+        let Answer { outcome, state_changed } = result;
+        let outcome = match outcome {
+            Ok(AnswerContent::Text(text)) => ReplyOutcome::Text(text),
+            Ok(AnswerContent::Rows(rows)) => {
+                self.damaged = rows;
+                ReplyOutcome::Rows(self.damaged.iter().collect())
+            }
+            Err(failure) => ReplyOutcome::Failed(failure),
+        };
+        Ok(Reply { outcome, state_changed })
     }
 
     fn is_pristine(&self) -> bool {
@@ -73,6 +118,49 @@ impl<T: BorrowMut<Tables>> Session for SimulatorSession<'_, T> {
 
     fn check(&mut self, _: Deadline) -> Result<Vec<bool>, EnvironmentError> {
         Ok(self.checks.map(|checks| checks.results(self.tables.borrow())).unwrap_or_default())
+    }
+}
+
+/// The reply of a handler with rows of its own, so that the tables can be changed before it is shown.
+struct Answer {
+    outcome: Result<AnswerContent, ToolFailure>,
+    state_changed: Option<bool>,
+}
+
+enum AnswerContent {
+    Rows(Vec<Object>),
+    Text(String),
+}
+
+impl Answer {
+    fn of(reply: Reply<'_>) -> Answer {
+        let outcome = match reply.outcome {
+            ReplyOutcome::Rows(rows) => Ok(AnswerContent::Rows(rows.into_iter().cloned().collect())),
+            ReplyOutcome::Text(text) => Ok(AnswerContent::Text(text)),
+            ReplyOutcome::Failed(failure) => Err(failure),
+            // The simulator has no servers.
+            ReplyOutcome::Foreign(result) => Ok(AnswerContent::Text(result.shown().join("\n\n"))),
+        };
+        Answer { outcome, state_changed: reply.state_changed }
+    }
+
+    /// Returns whether a successful call changed the state.
+    fn success(&self) -> Option<bool> {
+        self.outcome.is_ok().then_some(self.state_changed == Some(true))
+    }
+
+    fn damage(&mut self, strike: &mut Strike) {
+        match &mut self.outcome {
+            Ok(AnswerContent::Rows(rows)) => damage_rows(rows, true, strike),
+            Ok(AnswerContent::Text(text)) => {
+                if let Ok(row) = serde_json::from_str::<Object>(text) {
+                    let mut rows = vec![row];
+                    damage_rows(&mut rows, false, strike);
+                    *text = rows.first().and_then(|row| serde_json::to_string(row).ok()).unwrap_or_default();
+                }
+            }
+            Err(_) => {}
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use healbench_core::Object;
+use healbench_core::{DrawKey, Object};
 use serde_json::Value;
 
 use crate::definition::{FaultDef, TableDef, WorldDef};
@@ -53,6 +53,13 @@ impl World {
     /// Creates the initial state.
     pub fn new(base: Arc<WorldBase>) -> World {
         World { faults: base.new_faults(), tables: Tables::new(base) }
+    }
+
+    /// Sets the key of what faults draw.
+    #[must_use]
+    pub fn with_draws(mut self, draws: DrawKey) -> World {
+        self.faults = self.faults.with_draws(draws);
+        self
     }
 
     /// Advances the simulated time.
@@ -125,6 +132,10 @@ impl Tables {
             let TableChanges { replaced, added, .. } = &self.changes[at];
             added.is_empty() && replaced.iter().all(|(index, row)| row.as_ref() == rows.get(*index))
         })
+    }
+
+    pub(crate) fn shared_base(&self) -> Arc<WorldBase> {
+        Arc::clone(&self.base)
     }
 
     pub(crate) fn role(&self) -> Option<&str> {

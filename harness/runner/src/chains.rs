@@ -75,18 +75,18 @@ impl Chains {
         !self.open.is_empty()
     }
 
-    /// Adds the next call and sets `chain` and `chain_end` of its row.
+    /// Adds the next call and sets `chain` and `chain_end` of its row. A call without an effect failed.
     ///
     /// A call belongs to the most recent open chain of its tool and action. If there is none, a call that makes progress
     /// or a wrong repair belongs to the most recent open chain.
-    pub(crate) fn add(&mut self, call: &mut CallRecord, effect: Effect) {
+    pub(crate) fn add(&mut self, call: &mut CallRecord, effect: Option<Effect>) {
         let routed = call.error_class.as_ref().is_none_or(ErrorClass::is_routed);
         let continues = |chain: &OpenChain| {
             let same_action = !routed || chain.action.is_none() || chain.action == call.action;
             chain.tool == call.tool && same_action
         };
         let own = self.open.iter().rposition(continues);
-        if call.is_error {
+        let Some(effect) = effect else {
             let at = own.unwrap_or_else(|| {
                 self.count += 1;
                 self.open.push(OpenChain { chain: self.count, tool: call.tool.clone(), action: None });
@@ -97,7 +97,7 @@ impl Chains {
             }
             call.chain = Some(self.open[at].chain);
             return;
-        }
+        };
         let intended = call.intended == Some(true);
         let end = match effect {
             _ if intended && own.is_some() => ChainEnd::Fixed,
@@ -178,6 +178,7 @@ mod tests {
                 intended,
                 ..CallRecord::default()
             };
+            let effect = (!row.is_error).then_some(effect);
             chains.add(&mut row, effect);
             let end = match row.chain_end {
                 None => "",

@@ -3,10 +3,10 @@ use std::time::Instant;
 
 use healbench_core::{
     Agent, AgentError, AgentKind, CallRecord, CellRef, ChainEnd, Deadline, DrawKey, EndedBy, EnvironmentError,
-    EpisodeCounts, EpisodeRecord, EpisodeStart, ModelUsage, Opening, Origin, Outcome, Plan, ProgramReport, Reply,
-    Script, Session, Surroundings, ToolCall, ToolResponse, Turn, changed_arguments, follow,
+    EpisodeCounts, EpisodeRecord, EpisodeStart, FaultKind, ModelUsage, Opening, Origin, Outcome, Plan, ProgramReport,
+    Reply, Script, Session, Surroundings, ToolCall, ToolResponse, Turn, changed_arguments, follow,
 };
-use healbench_engine::{Failure, Faults, GuardedReply};
+use healbench_engine::{Faults, GuardedReply};
 use healbench_scenarios::{EpisodeState, Schedule};
 
 use crate::billing::Billing;
@@ -210,7 +210,7 @@ impl<'a> EpisodeRun<'a> {
             cache,
             session,
             script,
-            faults: context.base.new_faults(),
+            faults: context.new_faults(cell.trial),
             calls: Vec::new(),
             succeeded: Vec::new(),
             failed: None,
@@ -280,7 +280,7 @@ impl<'a> EpisodeRun<'a> {
                             Err(error) => return lost(&error, observe),
                         }
                     }
-                    let succeeded = cached_responses.iter().any(|cached| !cached.response().is_error);
+                    let succeeded = cached_responses.iter().any(|cached| cached.answer.took_effect());
                     if matches!(origin, Origin::Model(_)) && succeeded {
                         match self.goal_reached() {
                             Ok(true) => return Ok(Ending::GoalReached),
@@ -339,20 +339,21 @@ impl<'a> EpisodeRun<'a> {
         }
     }
 
-    /// Adds the row of a call to its error chain. The call must be among those that succeeded if it did.
-    fn add_to_chain(&mut self, row: &mut CallRecord) -> Result<(), EnvironmentError> {
-        if row.is_error && !self.chains.has_open() && !self.succeeded.is_empty() {
+    /// Adds the row of a call to its error chain. The call must be among those that succeeded if it was executed, which
+    /// decides and not what was told.
+    fn add_to_chain(&mut self, row: &mut CallRecord, took_effect: bool) -> Result<(), EnvironmentError> {
+        if !took_effect && !self.chains.has_open() && !self.succeeded.is_empty() {
             self.unmet = self.count_unmet()?;
         }
         let mut effect = if self.writes(row) { Effect::Write } else { Effect::Lookup };
-        if !row.is_error && self.chains.has_open() {
+        if took_effect && self.chains.has_open() {
             let unmet = self.count_unmet()?;
             if unmet < self.unmet {
                 effect = Effect::Progress;
             }
             self.unmet = unmet;
         }
-        self.chains.add(row, effect);
+        self.chains.add(row, took_effect.then_some(effect));
         Ok(())
     }
 
@@ -434,7 +435,7 @@ impl<'a> EpisodeRun<'a> {
         let passed_s = u32::try_from(faults.elapsed_s() - called_at_s).unwrap_or(u32::MAX);
         let mut row = self.make_row(&call, &call_text, &cached, waited_s.saturating_add(passed_s));
         row.reading = self.cache.read(self.context, &call, &cached);
-        if row.is_error && !self.script.steps.is_empty() {
+        if row.is_error && !cached.answer.is_misleading() && !self.script.steps.is_empty() {
             let step = meant_step(self.script, self.context.environment.tools(), &self.succeeded, &call);
             let told = step.is_some_and(|step| self.cache.tells_answer(self.context, step, &call, &cached));
             row.told_answer = Some(told);
@@ -443,11 +444,12 @@ impl<'a> EpisodeRun<'a> {
         if row.state_changed != Some(false) {
             self.state = None;
         }
-        match row.is_error {
-            true => self.failed = Some(call),
-            false => self.succeeded.push(call),
+        let took_effect = cached.answer.took_effect();
+        match took_effect {
+            false => self.failed = Some(call),
+            true => self.succeeded.push(call),
         }
-        self.add_to_chain(&mut row)?;
+        self.add_to_chain(&mut row, took_effect)?;
         if let Some(call) = self.previous() {
             observe(EpisodeEvent::Call(call, &cached.answer, &row));
         }
@@ -486,7 +488,8 @@ impl<'a> EpisodeRun<'a> {
             arguments: Arc::clone(&call_text.arguments),
             is_error: answer.response.is_error,
             error_class: cached.error_class.clone(),
-            injected: matches!(answer.failure, Some(Failure::Fault(_))),
+            injected: answer.fault.is_some() || answer.is_misleading(),
+            fault: if answer.is_misleading() { Some(FaultKind::Misleading) } else { answer.fault },
             named_fields: cached.named_fields.clone(),
             changed_fields: self.previous().map(|previous| changed_arguments(previous, call).into()),
             leaked_fields: answer.leaked_fields,

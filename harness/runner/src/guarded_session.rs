@@ -36,7 +36,7 @@ impl ScenarioContext<'_> {
             context: self,
             condition,
             session: self.environment.open()?,
-            faults: self.base.new_faults(),
+            faults: self.new_faults(0),
             succeeded: Vec::new(),
         })
     }
@@ -51,7 +51,7 @@ impl GuardedSession<'_> {
         let deadline = self.deadline();
         let engine = &self.context.engines[self.condition];
         let reply = engine.answer(self.session.as_mut(), &mut self.faults, call, deadline)?;
-        if !reply.response.is_error {
+        if reply.took_effect() {
             self.succeeded.push(call.clone());
         }
         Ok(reply)
@@ -62,14 +62,7 @@ impl GuardedSession<'_> {
     /// # Errors
     /// Those of [`call`](GuardedSession::call), if the arguments are not valid.
     pub fn refuse_as_busy(&mut self, call: &ToolCall) -> Result<GuardedReply, EnvironmentError> {
-        let busy = FaultDef {
-            kind: FaultKind::Busy,
-            tool: call.tool.clone(),
-            action: None,
-            from_call: 1,
-            calls: 1,
-            retry_after: None,
-        };
+        let busy = FaultDef::new(FaultKind::Busy, &call.tool);
         let mut faults = Faults::new([busy].into(), Clock::None);
         let deadline = self.deadline();
         let engine = &self.context.engines[self.condition];

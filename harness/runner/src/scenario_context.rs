@@ -2,12 +2,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use healbench_core::{
-    AxisValues, Condition, ContractChanges, Deadline, Environment, EnvironmentError, EnvironmentKind, Plan,
+    AxisValues, Condition, ContractChanges, Deadline, DrawKey, Environment, EnvironmentError, EnvironmentKind, Plan,
     SERVER_NAME, Seed, ToolSpec, tool_definitions,
 };
 use healbench_engine::contract::ContractAwareness;
 use healbench_engine::definition::Tool;
-use healbench_engine::{ClientProfile, CompileError, Engine, ForeignSettings, WorldBase};
+use healbench_engine::{ClientProfile, CompileError, Engine, Faults, ForeignSettings, WorldBase};
 use healbench_mcp::Supervisor;
 use healbench_scenarios::{EpisodeState, Scenario, Schedule};
 use rustc_hash::FxHashMap;
@@ -172,6 +172,11 @@ impl<'a> ScenarioContext<'a> {
     /// previous contract. An agent that makes its own calls meets no other scheduled error.
     pub(crate) fn fails_by_itself(&self) -> bool {
         !self.base.def().faults.is_empty() || self.scenario.tools.iter().any(|tool| tool.previous.is_some())
+    }
+
+    /// Returns the faults of a new episode of this trial.
+    pub(crate) fn new_faults(&self, trial: u32) -> Faults {
+        self.base.new_faults().with_draws(DrawKey::of_trial(self.seed, &self.scenario.id, trial))
     }
 
     /// Calls `then` with the schedule of this trial, which is the same in every cell.

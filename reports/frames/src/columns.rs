@@ -231,9 +231,9 @@ frame! {
         IS_ERROR is_error: Flag;
         /// The class of the failure. Null if the call succeeded.
         ERROR_CLASS error_class: Option<Text>;
-        /// True if the failure is an injected fault.
+        /// True if the call met an injected fault, which an answer need not tell.
         INJECTED injected: Flag;
-        /// The kind of the injected fault. Null if there is none, or its kind is not known.
+        /// The kind of the injected fault, or `misleading` for a text that is wrong on purpose. Null if there is none.
         FAULT fault: Option<Text>;
         /// The sign that the call failed: `flag`, or `text` for an error that is sent as a success. Null outside of traces.
         ERROR_SOURCE error_source: Option<Text>;

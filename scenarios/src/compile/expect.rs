@@ -1,4 +1,4 @@
-use healbench_core::Object;
+use healbench_core::{FaultPhase, Object};
 use healbench_engine::StateCheck;
 use healbench_engine::definition::{FaultDef, FaultKind};
 use serde_json::{Value, json};
@@ -19,14 +19,22 @@ pub(super) fn faults(compiler: &mut Compiler<'_>, tools: &Tools) -> Option<Vec<F
 
 fn fault(compiler: &mut Compiler<'_>, pointer: &str, tools: &Tools) -> Option<FaultDef> {
     let file: FaultFile = compiler.section(pointer)?;
-    let kind = match file.kind.as_str() {
-        "rate_limited" => FaultKind::RateLimited,
-        "timeout" => FaultKind::Timeout,
-        "busy" => FaultKind::Busy,
-        "internal" => FaultKind::Internal,
-        // Already reported: it is not in the schema's list.
-        _ => return None,
-    };
+    // An unknown kind is already reported: it is not in the schema's list.
+    let kind = FaultKind::from_name(&file.kind).filter(|kind| kind.phase() != FaultPhase::Text)?;
+    let is_told = matches!(kind.phase(), FaultPhase::Before | FaultPhase::After);
+    let unused = [
+        ("column", file.column.is_some() && !matches!(kind, FaultKind::Cut | FaultKind::Corrupt)),
+        ("message", file.message.is_some() && !is_told),
+        ("recovery", file.recovery.is_some() && !is_told),
+        ("misleading", file.misleading && file.message.is_none() && file.recovery.is_none()),
+    ];
+    for (key, _) in unused.into_iter().filter(|(_, is_unused)| *is_unused) {
+        compiler.at_key(
+            &child(pointer, key),
+            format!("`{key}` has no meaning here together with `{}`", file.kind),
+            None,
+        );
+    }
     // The name of a tool may contain a dot, so compare whole names instead of splitting the text.
     let whole_tool = tools.get(&file.on).map(|tool| (tool.name.clone(), None));
     let split = || {
@@ -42,22 +50,28 @@ fn fault(compiler: &mut Compiler<'_>, pointer: &str, tools: &Tools) -> Option<Fa
         compiler.report_unknown(&child(pointer, "on"), "action", &file.on, paths.iter().map(String::as_str));
         return None;
     };
-    Some(FaultDef { kind, tool, action, from_call: file.from_call, calls: file.calls, retry_after: file.retry_after })
+    let FaultFile { from_call, calls, retry_after, column, message, recovery, misleading, .. } = file;
+    let timing = FaultDef { action, from_call, calls, retry_after, ..FaultDef::new(kind, tool) };
+    Some(FaultDef { column, message, recovery, misleading, ..timing })
 }
 
 /// Returns the faults in the form included in a schedule's hash.
 pub(super) fn faults_json(faults: &[FaultDef]) -> Value {
     let fault = |fault: &FaultDef| {
-        let kind = match fault.kind {
-            FaultKind::RateLimited => "rate_limited",
-            FaultKind::Timeout => "timeout",
-            FaultKind::Busy => "busy",
-            FaultKind::Internal => "internal",
-        };
-        json!({
-            "kind": kind, "tool": fault.tool, "action": fault.action, "from_call": fault.from_call,
+        let mut json = json!({
+            "kind": fault.kind.name(), "tool": fault.tool, "action": fault.action, "from_call": fault.from_call,
             "calls": fault.calls, "retry_after": fault.retry_after,
-        })
+        });
+        // Keys that earlier faults lacked stand only where they say something, so that hashes stay as they are.
+        for (key, text) in [("column", &fault.column), ("message", &fault.message), ("recovery", &fault.recovery)] {
+            if let Some(text) = text {
+                json[key] = text.as_str().into();
+            }
+        }
+        if fault.misleading {
+            json["misleading"] = true.into();
+        }
+        json
     };
     faults.iter().map(fault).collect()
 }

@@ -176,6 +176,7 @@ fn failure(file: FailFile) -> ToolFailure {
         details: file.details.into_iter().collect(),
         retry_after: file.retry_after,
         bare: file.bare,
+        misleading: file.misleading,
     }
 }
 
@@ -221,6 +222,7 @@ fn rule(compiler: &mut Compiler<'_>, pointer: &str, file: RuleFile, names: Names
             details: deny.details,
             retry_after: deny.retry_after,
             bare: deny.bare,
+            misleading: deny.misleading,
         });
         let when = when?;
         let row_of = names.row_of.or(when.rows.first().map(|rows| rows.table.as_str()));

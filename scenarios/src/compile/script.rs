@@ -24,8 +24,11 @@ pub(super) fn compile(
     on_server: bool,
 ) -> Option<Vec<PlannedStep>> {
     let pointers = compiler.items("/script");
-    let read = |pointer: &String| step(compiler, pointer, tools, world, on_server);
-    let steps: Vec<Option<PlannedStep>> = pointers.iter().map(read).collect();
+    let mut steps: Vec<Option<PlannedStep>> = Vec::new();
+    for pointer in pointers {
+        let planned = step(compiler, &pointer, tools, world, &steps, on_server);
+        steps.push(planned);
+    }
     steps.into_iter().collect()
 }
 
@@ -34,6 +37,7 @@ fn step(
     pointer: &str,
     tools: &Tools,
     world: &WorldDef,
+    before: &[Option<PlannedStep>],
     on_server: bool,
 ) -> Option<PlannedStep> {
     let file: StepFile = compiler.section(pointer)?;
@@ -52,7 +56,16 @@ fn step(
     if !is_valid_intended_call(compiler, &child(&at, "arguments"), &file.call.arguments, tool, action, &validator) {
         return None;
     }
+    let is_same_action = |call: &&ToolCall| {
+        let discriminator = tool.discriminator.as_ref();
+        call.tool == tool.name && discriminator.is_none_or(|field| call.arguments[field] == action.name)
+    };
+    let earlier = before.iter().flatten().map(|planned| &planned.step.intended).filter(is_same_action);
+    let earlier: Vec<&Object> = earlier.filter_map(ToolCall::object).collect();
+    let known = tools.discriminators();
     let target = Target {
+        earlier: &earlier,
+        tools: &known,
         tool,
         action,
         previous: reference.tool.previous(&action.name),

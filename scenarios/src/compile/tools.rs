@@ -40,6 +40,12 @@ impl Tools {
         self.tools.iter().map(|tool| tool.name.as_str())
     }
 
+    /// Returns the valid tools with their discriminators and actions.
+    pub(super) fn discriminators(&self) -> Vec<(String, Option<String>, Vec<String>)> {
+        let valid = self.tools.iter().filter_map(|named| Some((named, named.tool.as_ref()?)));
+        valid.map(|(named, tool)| (named.name.clone(), tool.discriminator.clone(), named.actions.clone())).collect()
+    }
+
     /// Returns all paths `tool.action`.
     pub(super) fn paths(&self) -> Vec<String> {
         let paths = |tool: &NamedTool| tool.actions.iter().map(|action| format!("{}.{action}", tool.name)).collect();

@@ -1,22 +1,23 @@
-use healbench_core::Object;
+use healbench_core::{FAULTS, FaultPhase, Object};
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::server::ResultFile;
-use crate::mistakes::MistakeKind;
+use crate::mistakes::{MISTAKES, MistakeKind};
 
 /// A fault that affects calls.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FaultFile {
-    /// The kind: `rate_limited`, `timeout`, `busy` or `internal`.
-    #[schemars(extend("enum" = ["rate_limited", "timeout", "busy", "internal"]))]
+    /// The kind. Some fail a call before it is executed, `timeout_after` after that, and `no_op`, `stale`, `cut` and `corrupt` tell no error.
+    #[schemars(schema_with = "fault_kinds")]
     pub kind: String,
     /// The affected calls: `tool.action`, or a tool with all of its actions.
     pub on: String,
-    /// The first affected matching call, from 1. Only calls that pass validation are counted.
+    /// The first affected matching call, from 1. Calls that pass validation are counted; for faults after the handler and silent ones, calls
+    /// whose handler succeeded.
     #[serde(default = "one")]
     #[schemars(range(min = 1))]
     pub from_call: u32,
@@ -26,10 +27,27 @@ pub(crate) struct FaultFile {
     pub calls: u32,
     /// The seconds to wait, as stated by the failure.
     pub retry_after: Option<u32>,
+    /// The column that a `cut` or a `corrupt` damages; drawn for every trial if left out.
+    pub column: Option<String>,
+    /// The message of the failure instead of the usual one.
+    pub message: Option<String>,
+    /// The remedy that the failure suggests instead of the usual one.
+    pub recovery: Option<String>,
+    /// True if these texts say something wrong on purpose.
+    #[serde(default)]
+    pub misleading: bool,
 }
 
 fn one() -> u32 {
     1
+}
+
+/// Returns the kinds of faults that a scenario can schedule, with what they do.
+fn fault_kinds(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    let kinds = || FAULTS.iter().filter(|entry| entry.phase != FaultPhase::Text);
+    let names: Vec<&str> = kinds().map(|entry| entry.name).collect();
+    let says: Vec<String> = kinds().map(|entry| format!("`{}`: {}", entry.name, entry.says)).collect();
+    schemars::json_schema!({"type": "string", "enum": names, "description": says.join(" ")})
 }
 
 /// An expectation at the end: exactly one of row, no_row, count, unchanged, result, command, called and stops. The first four
@@ -197,13 +215,17 @@ impl JsonSchema for MistakeFile {
     }
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        let kinds: Vec<&str> = MistakeKind::ALL.iter().map(|kind| kind.name()).collect();
+        let kinds: Vec<&str> = MistakeKind::all().map(MistakeKind::name).collect();
+        let says: Vec<String> = MISTAKES
+            .iter()
+            .map(|entry| format!("`{}`: {} Such as `{}`.", entry.name, entry.says, entry.example))
+            .collect();
         schemars::json_schema!({
             "description": "A mistake: a kind by its name, or an object with `kind`, `field` and `value`.",
             "type": ["string", "object"],
             "properties": {
-                "kind": {"description": "The kind of mistake.", "type": "string", "enum": kinds},
-                "field": {"description": "The argument that goes wrong; drawn when left out.", "type": "string"},
+                "kind": {"description": format!("The kind of mistake. {}", says.join(" ")), "type": "string", "enum": kinds},
+                "field": {"description": "The argument that goes wrong, or a path into one such as `lines[1].quantity`; drawn when left out.", "type": "string"},
                 "value": {"description": "What is sent instead; drawn when left out."},
             },
             "required": ["kind"],

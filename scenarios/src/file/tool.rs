@@ -173,6 +173,9 @@ pub(crate) struct FailFile {
     pub retry_after: Option<u32>,
     /// The line that a server without error handling sends instead, without `Error: `.
     pub bare: Option<String>,
+    /// True if the text says something wrong on purpose. Rows mark it as the fault `misleading`.
+    #[serde(default)]
+    pub misleading: bool,
 }
 
 /// A map of scalars. With a choice of schemas, error messages would mention branches.
@@ -244,6 +247,9 @@ pub(crate) struct DenyFile {
     pub retry_after: Option<u32>,
     /// The line that a server without error handling sends instead, without `Error: `.
     pub bare: Option<String>,
+    /// True if the text says something wrong on purpose. Rows mark it as the fault `misleading`.
+    #[serde(default)]
+    pub misleading: bool,
 }
 
 /// Fails with a domain-specific error if the argument's value is none of the options: for values that the schema does not restrict.

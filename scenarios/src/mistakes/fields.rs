@@ -1,15 +1,19 @@
 //! Missing, invented and misspelled arguments.
 
+use healbench_core::ValuePath;
 use serde_json::{Value, json};
 
 use super::similar::typos;
-use super::{Edit, InapplicableMistake, MistakeParams, MutationPlan, Target};
+use super::{Edit, InapplicableMistake, MistakeParams, MutationPlan, Target, reject_params};
 
 pub(super) fn missing(target: &Target<'_>, params: &MistakeParams) -> Result<MutationPlan, InapplicableMistake> {
     if params.value.is_some() {
         return Err(InapplicableMistake::value("`missing` takes no value"));
     }
     if let Some(field) = &params.field {
+        if let Some(planned) = missing_inside(target, field) {
+            return planned;
+        }
         if !target.arguments.contains_key(field) {
             return Err(InapplicableMistake::field(format!("the call has no argument `{field}`")));
         }
@@ -28,6 +32,39 @@ pub(super) fn missing(target: &Target<'_>, params: &MistakeParams) -> Result<Mut
         true => Err(InapplicableMistake::kind("the call has no required argument")),
         false => Ok(MutationPlan { fields }),
     }
+}
+
+/// Plans that a member inside of an argument is left out; `None` if the field is no path into one.
+fn missing_inside(target: &Target<'_>, field: &str) -> Option<Result<MutationPlan, InapplicableMistake>> {
+    let path = ValuePath::parse(field).ok().filter(|path| !path.is_name() && !target.arguments.contains_key(field))?;
+    let mut arguments = target.arguments.clone();
+    let is_removed = path.remove(&mut arguments).is_some();
+    Some(match is_removed && !target.validator.is_valid(&Value::Object(arguments)) {
+        true => Ok(MutationPlan::of_mutation(vec![Edit::Remove(field.to_owned())])),
+        false if is_removed => {
+            Err(InapplicableMistake::field(format!("`{field}` is not required, so leaving it out is no mistake")))
+        }
+        false => Err(InapplicableMistake::field(format!("the call has no value `{field}`"))),
+    })
+}
+
+pub(super) fn missing_all(target: &Target<'_>, params: &MistakeParams) -> Result<MutationPlan, InapplicableMistake> {
+    reject_params("missing_all", params)?;
+    match target.arguments.keys().any(|name| target.is_required(name)) {
+        true => Ok(MutationPlan::of_mutation(vec![Edit::Clear(target.tool.discriminator.clone())])),
+        false => Err(InapplicableMistake::kind("the call has no required argument")),
+    }
+}
+
+pub(super) fn missing_longest(
+    target: &Target<'_>,
+    params: &MistakeParams,
+) -> Result<MutationPlan, InapplicableMistake> {
+    reject_params("missing_longest", params)?;
+    let required = target.arguments.iter().filter(|(name, _)| target.is_required(name));
+    let longest = required.max_by_key(|(_, value)| value.to_string().len());
+    let (name, _) = longest.ok_or_else(|| InapplicableMistake::kind("the call has no required argument"))?;
+    Ok(MutationPlan::of_mutation(vec![Edit::Remove(name.clone())]))
 }
 
 /// Returns arguments that agents may invent because other systems have them.

@@ -53,7 +53,7 @@ fn on_server(target: &Target<'_>, params: &MistakeParams) -> Result<MutationPlan
 }
 
 /// Returns the arguments of the call that identify a row, with their tables.
-fn identifiers<'a>(target: &Target<'a>) -> BTreeMap<&'a str, &'a str> {
+pub(super) fn identifiers<'a>(target: &Target<'a>) -> BTreeMap<&'a str, &'a str> {
     let of_handler = match &target.action.handler {
         Handler::Get { table, by } | Handler::Update { table, by } | Handler::Delete { table, by } => {
             Some((by.as_str(), table.as_str()))

@@ -2,10 +2,10 @@
 
 use healbench_engine::definition::Handler;
 
-use super::{Edit, InapplicableMistake, MistakeKind, MistakeParams, MutationPlan, Target, reject_params};
+use super::{Edit, InapplicableMistake, MistakeParams, MutationPlan, Target, reject_params};
 
 pub(super) fn unfiltered(target: &Target<'_>, params: &MistakeParams) -> Result<MutationPlan, InapplicableMistake> {
-    reject_params(MistakeKind::UnfilteredList, params)?;
+    reject_params("unfiltered_list", params)?;
     let Handler::Select { filters, .. } = &target.action.handler else {
         return Err(InapplicableMistake::kind(format!(
             "`{}` does not list rows: its handler is not `select`",

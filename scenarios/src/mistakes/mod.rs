@@ -4,20 +4,22 @@
 //! The possible changes of a step are computed once, when the file is loaded, so a trial only draws from them. Changes of values
 //! are checked against the schema; the other kinds are wrong by construction.
 
+mod confusions;
 mod fields;
 mod ids;
 mod kind;
 mod lists;
 mod mutate;
 mod routing;
+mod shapes;
 mod similar;
 mod stale;
 mod values;
 
-pub use kind::MistakeKind;
+pub use kind::{MISTAKES, MistakeEntry, MistakeKind};
 pub(crate) use mutate::{Edit, ExistingKeys, Mutation, MutationPlan, mutate};
 
-use healbench_core::Object;
+use healbench_core::{Object, ValuePath};
 use healbench_engine::definition::{Action, Tool, WorldDef};
 use jsonschema::Validator;
 use serde_json::Value;
@@ -35,6 +37,10 @@ pub(crate) struct Target<'a> {
     pub(crate) validator: &'a Validator,
     /// The tables, with the rows listed in the file.
     pub(crate) world: &'a WorldDef,
+    /// The arguments of the earlier steps with the same action, in order.
+    pub(crate) earlier: &'a [&'a Object],
+    /// The names of all tools with those of their actions, empty without a discriminator.
+    pub(crate) tools: &'a [(String, Option<String>, Vec<String>)],
     /// True if the tool is that of a server, whose data is not known.
     pub(crate) on_server: bool,
 }
@@ -54,11 +60,38 @@ impl Target<'_> {
         self.action.input["required"].as_array().is_some_and(|required| required.iter().any(|name| name == argument))
     }
 
-    /// Returns true if the schema rejects the intended arguments with `argument` set to `value`.
+    /// Returns true if the schema rejects the intended arguments with `argument`, a name or a path, set to `value`.
     fn rejects(&self, argument: &str, value: &Value) -> bool {
         let mut arguments = self.arguments.clone();
-        arguments.insert(argument.to_owned(), value.clone());
+        set(&mut arguments, argument, value.clone());
         !self.validator.is_valid(&Value::Object(arguments))
+    }
+
+    /// Returns the values that a mistake in `field` concerns, with their names or paths and their schemas: the arguments that
+    /// the schema declares, in its order, or the value inside of one that a path leads to.
+    fn places<'t>(&'t self, field: Option<&'t String>) -> Vec<(&'t str, &'t Value, &'t Value)> {
+        let path =
+            field.filter(|field| !self.arguments.contains_key(*field)).and_then(|field| ValuePath::parse(field).ok());
+        if let (Some(path), Some(field)) = (path.filter(|path| !path.is_name()), field) {
+            let right = path.get(self.arguments);
+            return right.map(|right| (field.as_str(), path.schema(&self.action.input), right)).into_iter().collect();
+        }
+        let is_meant = |name: &str| field.is_none_or(|field| field == name);
+        let declared = self.properties().filter(|(name, _)| is_meant(name));
+        declared.filter_map(|(name, schema)| Some((name, schema, self.arguments.get(name)?))).collect()
+    }
+}
+
+/// Sets the value of an argument, or of what a path leads to inside of one.
+fn set(arguments: &mut Object, argument: &str, value: Value) {
+    let path = ValuePath::parse(argument).ok().filter(|path| !path.is_name() && !arguments.contains_key(argument));
+    match path {
+        Some(path) => {
+            if let Some(place) = path.get_mut(arguments) {
+                *place = value;
+            }
+        }
+        None => _ = arguments.insert(argument.to_owned(), value),
     }
 }
 
@@ -110,24 +143,11 @@ pub(crate) fn plan_mutations(
     target: &Target<'_>,
     params: &MistakeParams,
 ) -> Result<MutationPlan, InapplicableMistake> {
-    match kind {
-        MistakeKind::Missing => fields::missing(target, params),
-        MistakeKind::WrongType => values::wrong_type(target, params),
-        MistakeKind::WrongEnum => values::wrong_enum(target, params),
-        MistakeKind::OutOfRange => values::out_of_range(target, params),
-        MistakeKind::BadFormat => values::bad_format(target, params),
-        MistakeKind::HallucinatedField => fields::hallucinated(target, params),
-        MistakeKind::MisspelledField => fields::misspelled(target, params),
-        MistakeKind::MisspelledAction => routing::misspelled_action(target, params),
-        MistakeKind::MissingDiscriminator => routing::missing_discriminator(target, params),
-        MistakeKind::UnknownId => ids::unknown_id(target, params),
-        MistakeKind::UnfilteredList => lists::unfiltered(target, params),
-        MistakeKind::StaleContract => stale::stale_contract(target, params),
-    }
+    (kind.entry().plan)(target, params)
 }
 
 /// Rejects a field or a value for a kind that has none.
-fn reject_params(kind: MistakeKind, params: &MistakeParams) -> Result<(), InapplicableMistake> {
+fn reject_params(kind: &str, params: &MistakeParams) -> Result<(), InapplicableMistake> {
     match params {
         MistakeParams { field: Some(_), .. } => Err(InapplicableMistake::field(format!("`{kind}` takes no field"))),
         MistakeParams { value: Some(_), .. } => Err(InapplicableMistake::value(format!("`{kind}` takes no value"))),

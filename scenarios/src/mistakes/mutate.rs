@@ -1,16 +1,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use healbench_core::{Draws, Object};
+use healbench_core::{Draws, Object, ValuePath};
 use serde_json::Value;
 
-use super::ids;
+use super::{ids, set};
 
 /// A single change of the arguments.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Edit {
+    /// Removes an argument, or what a path leads to.
     Remove(String),
-    /// Sets the value of an argument. An existing argument keeps its position.
+    /// Sets the value of an argument, or of what a path leads to. An existing argument keeps its position.
     Set(String, Value),
+    /// Removes all arguments but this one.
+    Clear(Option<String>),
+    /// Calls another tool.
+    Tool(String),
     Rename {
         from: String,
         to: String,
@@ -26,10 +31,13 @@ impl Edit {
     /// Returns the arguments that the edit changes.
     fn touches(&self) -> impl Iterator<Item = &str> {
         let (first, second) = match self {
-            Edit::Remove(name) | Edit::Set(name, _) | Edit::UnknownId { argument: name, .. } => (name, None),
-            Edit::Rename { from, to } => (from, Some(to)),
+            Edit::Remove(name) | Edit::Set(name, _) | Edit::UnknownId { argument: name, .. } => (name.as_str(), None),
+            Edit::Rename { from, to } => (from.as_str(), Some(to.as_str())),
+            Edit::Clear(_) => ("", None),
+            // No argument has this name.
+            Edit::Tool(_) => (" tool", None),
         };
-        std::iter::once(first).chain(second).map(String::as_str)
+        std::iter::once(first).chain(second)
     }
 }
 
@@ -56,19 +64,30 @@ impl MutationPlan {
     }
 }
 
+/// Returns true if two arguments or paths are equal, or one leads into the other. The empty name stands for all of them.
+fn overlap(one: &str, other: &str) -> bool {
+    let leads_into = |outer: &str, inner: &str| {
+        outer.is_empty()
+            || inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    };
+    leads_into(one, other) || leads_into(other, one)
+}
+
 /// The existing keys, as canonical JSON, by table.
 pub(crate) type ExistingKeys = BTreeMap<String, BTreeSet<String>>;
 
-/// Applies one mistake to `arguments`, which include the discriminator. Arguments in `touched`, changed by earlier
+/// Applies one mistake to `call`, a tool and arguments that include the discriminator. Arguments in `touched`, changed by earlier
 /// mistakes, are not changed again. Returns false if no mutation is left.
 pub(crate) fn mutate(
     plan: &MutationPlan,
-    arguments: &mut Object,
+    call: (&mut String, &mut Object),
     touched: &mut BTreeSet<String>,
     existing_keys: &ExistingKeys,
     draws: &mut Draws,
 ) -> bool {
-    let free = |mutation: &Mutation| !mutation.iter().flat_map(Edit::touches).any(|name| touched.contains(name));
+    let free = |mutation: &Mutation| {
+        !mutation.iter().flat_map(Edit::touches).any(|name| touched.iter().any(|touched| overlap(touched, name)))
+    };
     let fields: Vec<Vec<&Mutation>> = plan
         .fields
         .iter()
@@ -78,7 +97,10 @@ pub(crate) fn mutate(
     let Some(mutation) = draws.pick(&fields).and_then(|mutations| draws.pick(mutations)) else { return false };
     for edit in *mutation {
         touched.extend(edit.touches().map(str::to_owned));
-        apply(edit, arguments, existing_keys, draws);
+        match edit {
+            Edit::Tool(name) => call.0.clone_from(name),
+            edit => apply(edit, call.1, existing_keys, draws),
+        }
     }
     true
 }
@@ -86,11 +108,14 @@ pub(crate) fn mutate(
 fn apply(edit: &Edit, arguments: &mut Object, existing_keys: &ExistingKeys, draws: &mut Draws) {
     match edit {
         Edit::Remove(name) => {
-            arguments.shift_remove(name);
+            if arguments.shift_remove(name).is_none() {
+                _ = ValuePath::parse(name).ok().and_then(|path| path.remove(arguments));
+            }
         }
-        Edit::Set(name, value) => {
-            arguments.insert(name.clone(), value.clone());
-        }
+        Edit::Set(name, value) => set(arguments, name, value.clone()),
+        Edit::Clear(kept) => arguments.retain(|name, _| Some(name) == kept.as_ref()),
+        // The caller changes the tool.
+        Edit::Tool(_) => {}
         Edit::Rename { from, to } => {
             let renamed = |(name, value)| if name == *from { (to.clone(), value) } else { (name, value) };
             *arguments = std::mem::take(arguments).into_iter().map(renamed).collect();

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::similar::typos;
-use super::{Edit, InapplicableMistake, MistakeKind, MistakeParams, MutationPlan, Target, reject_params};
+use super::similar::{lookalikes, typos};
+use super::{Edit, InapplicableMistake, MistakeParams, MutationPlan, Target, reject_params};
 
 pub(super) fn misspelled_action(
     target: &Target<'_>,
@@ -38,9 +38,64 @@ pub(super) fn missing_discriminator(
     target: &Target<'_>,
     params: &MistakeParams,
 ) -> Result<MutationPlan, InapplicableMistake> {
-    reject_params(MistakeKind::MissingDiscriminator, params)?;
+    reject_params("missing_discriminator", params)?;
     let discriminator = discriminator(target)?;
     Ok(MutationPlan::of_mutation(vec![Edit::Remove(discriminator.to_owned())]))
+}
+
+/// Another tool, or another action of this or another tool, is called with the same arguments. The value names it as
+/// `tool.action`, or as a tool.
+pub(super) fn other_tool(target: &Target<'_>, params: &MistakeParams) -> Result<MutationPlan, InapplicableMistake> {
+    if params.field.is_some() {
+        return Err(InapplicableMistake::field("`other_tool` takes no field"));
+    }
+    let own = (target.tool.name.as_str(), target.action.name.as_str());
+    let mut mutations = Vec::new();
+    for (tool, discriminator, actions) in target.tools {
+        for action in actions.iter().filter(|action| (tool.as_str(), action.as_str()) != own) {
+            let is_named = |value: &Value| {
+                let name = value.as_str().unwrap_or_default();
+                name == tool || name.strip_prefix(tool).and_then(|rest| rest.strip_prefix('.')) == Some(action)
+            };
+            if params.value.as_ref().is_some_and(|value| !is_named(value)) {
+                continue;
+            }
+            let mut edits = vec![Edit::Tool(tool.clone())];
+            let own = target.tool.discriminator.as_ref();
+            edits.extend(own.filter(|own| Some(*own) != discriminator.as_ref()).map(|own| Edit::Remove(own.clone())));
+            edits.extend(discriminator.as_ref().map(|field| Edit::Set(field.clone(), action.clone().into())));
+            mutations.push(edits);
+        }
+    }
+    match (mutations.is_empty(), &params.value) {
+        (true, Some(value)) => {
+            Err(InapplicableMistake::value(format!("{value} is no other tool or action of the list")))
+        }
+        (true, None) => Err(InapplicableMistake::kind("the list has no other tool or action")),
+        (false, _) => Ok(MutationPlan::of_field(mutations)),
+    }
+}
+
+/// The value is the old name; if it is left out, the tool's name in another spelling.
+pub(super) fn old_tool_name(target: &Target<'_>, params: &MistakeParams) -> Result<MutationPlan, InapplicableMistake> {
+    if params.field.is_some() {
+        return Err(InapplicableMistake::field("`old_tool_name` takes no field"));
+    }
+    let names = match &params.value {
+        None => lookalikes(&target.tool.name),
+        Some(Value::String(name)) => vec![name.clone()],
+        Some(_) => {
+            return Err(InapplicableMistake::value("the value of `old_tool_name` has to be a text: the old name"));
+        }
+    };
+    let is_taken = |name: &String| target.tools.iter().any(|(tool, ..)| tool == name);
+    let mutations: Vec<_> =
+        names.into_iter().filter(|name| !is_taken(name)).map(|name| vec![Edit::Tool(name)]).collect();
+    match (mutations.is_empty(), &params.value) {
+        (true, Some(name)) => Err(InapplicableMistake::value(format!("{name} is the name of a tool"))),
+        (true, None) => Err(InapplicableMistake::kind("every other spelling is the name of a tool")),
+        (false, _) => Ok(MutationPlan::of_field(mutations)),
+    }
 }
 
 fn discriminator<'a>(target: &Target<'a>) -> Result<&'a str, InapplicableMistake> {

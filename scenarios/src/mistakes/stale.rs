@@ -4,13 +4,13 @@ use healbench_core::Object;
 use healbench_text::compared_part;
 use serde_json::{Value, json};
 
-use super::{Edit, InapplicableMistake, MistakeKind, MistakeParams, MutationPlan, Target, reject_params};
+use super::{Edit, InapplicableMistake, MistakeParams, MutationPlan, Target, reject_params};
 
 /// The smallest Jaro-Winkler similarity of an argument's names before and after a rename.
 const MIN_SIMILARITY: f64 = 0.75;
 
 pub(super) fn stale_contract(target: &Target<'_>, params: &MistakeParams) -> Result<MutationPlan, InapplicableMistake> {
-    reject_params(MistakeKind::StaleContract, params)?;
+    reject_params("stale_contract", params)?;
     if target.tool.previous.is_none() {
         return Err(InapplicableMistake::kind(format!("`{}` has no `previous` contract", target.tool.name)));
     }

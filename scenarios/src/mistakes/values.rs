@@ -7,27 +7,25 @@ use super::similar::{lookalikes, number_words};
 use super::{Edit, InapplicableMistake, MistakeParams, Mutation, MutationPlan, Target};
 
 /// Plans the values that `candidates` returns for each declared argument of the call and that the schema rejects.
-fn wrong_values(
+pub(super) fn wrong_values(
     target: &Target<'_>,
     params: &MistakeParams,
     needs: &str,
     applies: impl Fn(&Value, &Value) -> bool,
     candidates: impl Fn(&Value, &Value) -> Vec<Value>,
 ) -> Result<MutationPlan, InapplicableMistake> {
+    let places = target.places(params.field.as_ref());
     if let Some(field) = &params.field {
-        let Some(value) = target.arguments.get(field) else {
-            return Err(InapplicableMistake::field(format!("the call has no argument `{field}`")));
-        };
-        if !applies(target.schema(field), value) {
-            return Err(InapplicableMistake::field(format!("`{field}` is not {needs}")));
+        match places.first() {
+            None => return Err(InapplicableMistake::field(format!("the call has no argument `{field}`"))),
+            Some((_, schema, value)) if !applies(schema, value) => {
+                return Err(InapplicableMistake::field(format!("`{field}` is not {needs}")));
+            }
+            Some(_) => {}
         }
     }
     let mut fields: Vec<Vec<Mutation>> = Vec::new();
-    for (name, schema) in target.properties() {
-        let Some(right) = target.arguments.get(name) else { continue };
-        if params.field.as_ref().is_some_and(|field| field != name) || !applies(schema, right) {
-            continue;
-        }
+    for (name, schema, right) in places.into_iter().filter(|(_, schema, right)| applies(schema, right)) {
         let proposed = match &params.value {
             Some(value) => vec![value.clone()],
             None => candidates(schema, right),
@@ -79,7 +77,7 @@ fn other_types(right: &Value) -> Vec<Value> {
     }
 }
 
-fn plain_text(value: &Value) -> String {
+pub(super) fn plain_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 

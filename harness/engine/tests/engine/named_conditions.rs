@@ -101,14 +101,7 @@ fn recoveries_that_the_engine_makes_belong_to_fusion() {
             action("lock", json!({}), fail),
         ],
     )];
-    let busy = FaultDef {
-        tool: "billing".to_owned(),
-        action: None,
-        kind: FaultKind::Busy,
-        from_call: 1,
-        calls: 1,
-        retry_after: None,
-    };
+    let busy = FaultDef::new(FaultKind::Busy, "billing");
     let cases = [
         (
             Vec::new(),

@@ -136,14 +136,8 @@ fn rules_are_checked_in_order() {
 }
 
 fn fault(kind: FaultKind, from_call: u32, calls: u32) -> FaultDef {
-    FaultDef {
-        kind,
-        tool: "billing".to_owned(),
-        action: Some("list".to_owned()),
-        from_call,
-        calls,
-        retry_after: Some(30),
-    }
+    let action = Some("list".to_owned());
+    FaultDef { action, from_call, calls, retry_after: Some(30), ..FaultDef::new(kind, "billing") }
 }
 
 #[test]

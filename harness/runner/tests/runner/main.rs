@@ -7,6 +7,7 @@ mod checkpoints;
 mod content;
 mod foreign;
 mod frozen;
+mod language;
 mod leaks;
 mod memory_server;
 mod outcomes;

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
+use healbench_core::FaultKind;
 use healbench_core::{
     Aftermath, AgentKind, BilledTokens, CallRecord, ChainEnd, Condition, EndedBy, EpisodeCounts, EpisodeRecord,
     ErrorClass, ErrorKind, ErrorReading, ErrorSource, ModelUsage, Move, Outcome, Plan, PlanOrder, Usage,
@@ -141,7 +142,7 @@ pub(super) fn call_row<'a>(row: &'a CallRecord, axes: &AxisNames) -> CallRow<'a>
         is_error: row.is_error,
         error_class: row.error_class.as_ref().map(ErrorClass::name),
         injected: row.injected,
-        fault: None,
+        fault: row.fault.map(FaultKind::name),
         error_source: row.error_source.map(ErrorSource::name),
         error_kind: row.reading.map(|reading| reading.kind.name()),
         names_field: row.reading.map(|reading| reading.names_field),
@@ -299,9 +300,7 @@ pub(crate) fn calls(path: &Path, frame: &DataFrame) -> Result<Vec<CallRecord>, F
     let source = |name: &str| ErrorSource::ALL.into_iter().find(|source| source.name() == name);
     let record = |(at, row): (usize, CallRow<'_>)| {
         let unknown = |column| FrameError::Value { path: path.into(), column, row: at };
-        if row.fault.is_some() {
-            return Err(unknown(FAULT));
-        }
+        let fault = row.fault.map(|name| FaultKind::from_name(name).ok_or_else(|| unknown(FAULT))).transpose()?;
         // The calls of a trace lack all of these.
         let is_trace = row.waited_s.is_none();
         let nulls = [(row.omitted_rows.is_none(), OMITTED_ROWS), (row.contract_deltas.is_none(), CONTRACT_DELTAS)];
@@ -319,6 +318,7 @@ pub(crate) fn calls(path: &Path, frame: &DataFrame) -> Result<Vec<CallRecord>, F
             is_error: row.is_error,
             error_class: row.error_class.map(Into::into),
             injected: row.injected,
+            fault,
             named_fields: row.named_fields.map(|fields| fields.into_owned().into()),
             changed_fields: row.changed_fields.map(|fields| fields.into_owned().into()),
             leaked_fields: row.leaked_fields,

@@ -1,0 +1,239 @@
+//! The scenario language: what faults do and what rows say of them, and the examples, which are played as they are in runs.
+
+use healbench_core::{CallRecord, FaultKind, Origin, ToolCall};
+use healbench_reader::{Profile, ScriptedAgent, shipped_profile};
+use serde_json::{Value, json};
+
+use super::outcomes::{TurnsAgent, run_agent};
+use super::*;
+
+const PARCELS: &str = r#"
+id: post/parcels
+title: A parcel is sent
+task: {prompt: Send a parcel to Ana., max_calls: 12}
+tools:
+  parcels:
+    description: Parcels.
+    actions:
+      send:
+        description: Send one.
+        input: {properties: {to: {type: string}}, required: [to]}
+        handler: {insert: parcels}
+      list: {description: List them., input: {}, handler: {select: parcels}, read_only: true}
+      get: {description: Get one., input: {properties: {id: {type: string}}, required: [id]}, handler: {get: parcels}, read_only: true}
+world:
+  parcels: {key_prefix: P-, rows: [{id: P-1, to: Bo, grams: 70}, {id: P-2, to: Cy, grams: 20}, {id: P-3, to: Di, grams: 30}]}
+faults: [{FAULT}]
+expect:
+  - count: {in: parcels, where: {to: Ana}, equals: 1}
+  - called: {tool: parcels, action: send, arguments: {to: Ana}}
+script: [{call: {tool: parcels, action: send, arguments: {to: Ana}}}]
+"#;
+
+/// Returns the outcome of an agent that makes these calls, its rows, and what it was shown.
+fn play(fault: &str, calls: &[(&str, Value)]) -> (Outcome, Vec<CallRecord>) {
+    let turn = |(action, arguments): &(&str, Value)| {
+        let mut all = json!({ "action": action });
+        all.as_object_mut().unwrap().extend(arguments.as_object().unwrap().clone());
+        let calls = vec![ToolCall::new("parcels", all)];
+        (Turn::Calls { calls, waited_s: 0, text: String::new() }, Origin::Script)
+    };
+    let done = (Turn::Done { answer: "Done.".to_owned() }, Origin::Script);
+    let agent = TurnsAgent::new(calls.iter().map(turn).chain([done]).collect());
+    let (episode, rows) = run_agent(&PARCELS.replace("FAULT", fault), AgentKind::Scripted, agent);
+    (episode.outcome, rows)
+}
+
+/// Returns the responses to these calls.
+fn texts(fault: &str, calls: &[(&str, Value)], seed: u64, trial: u32) -> Vec<String> {
+    let text = PARCELS.replace("FAULT", fault);
+    let scenario = healbench_scenarios::load_str("task.yaml", &text, healbench_scenarios::Syntax::Yaml).unwrap();
+    let engine = healbench_engine::Engine::new(&scenario.tools, Guardrails::ALL, &ErrorFormat::FusionXml).unwrap();
+    let mut world =
+        healbench_engine::World::new(std::sync::Arc::new(healbench_engine::WorldBase::new(scenario.world(Seed(seed)))))
+            .with_draws(healbench_core::DrawKey::of_trial(Seed(seed), &scenario.id, trial));
+    let answer = |(action, arguments): &(&str, Value)| {
+        let mut all = json!({ "action": action });
+        all.as_object_mut().unwrap().extend(arguments.as_object().unwrap().clone());
+        engine.call(&mut world, &ToolCall::new("parcels", all)).response.text().into_owned()
+    };
+    calls.iter().map(answer).collect()
+}
+
+fn send() -> (&'static str, Value) {
+    ("send", json!({"to": "Ana"}))
+}
+
+fn list() -> (&'static str, Value) {
+    ("list", json!({}))
+}
+
+/// Returns what a row says of a call: the fault, and whether it was told to have failed, and changed the state.
+fn facts(row: &CallRecord) -> (Option<&'static str>, bool, bool, bool) {
+    (row.fault.map(FaultKind::name), row.injected, row.is_error, row.state_changed == Some(true))
+}
+
+#[test]
+fn a_call_that_times_out_after_its_commit_is_executed() {
+    let (outcome, rows) = play("kind: timeout_after, on: parcels.send", &[send()]);
+    assert_eq!((outcome, facts(&rows[0])), (Outcome::Success, (Some("timeout_after"), true, true, true)));
+    assert_eq!(rows[0].error_class.as_ref().map(|class| class.name()), Some("TIMEOUT"));
+    assert_eq!(rows[0].chain, None, "nothing has to be repaired");
+    let (outcome, rows) = play("kind: timeout_after, on: parcels.send", &[send(), send()]);
+    assert_eq!((outcome, facts(&rows[1])), (Outcome::TaskFail, (None, false, false, true)));
+    // Calls whose handler fails are not counted.
+    let (_, rows) = play("kind: timeout_after, on: parcels", &[("get", json!({"id": "P-9"})), send()]);
+    assert_eq!((facts(&rows[0]), facts(&rows[1]).0), ((None, false, true, false), Some("timeout_after")));
+}
+
+#[test]
+fn a_write_without_effect_is_told_as_a_success() {
+    let (outcome, rows) = play("kind: no_op, on: parcels", &[list(), send()]);
+    assert_eq!((outcome, facts(&rows[1])), (Outcome::TaskFail, (Some("no_op"), true, false, false)));
+    let (outcome, rows) = play("kind: no_op, on: parcels.send", &[send(), list(), send()]);
+    assert_eq!((outcome, facts(&rows[2])), (Outcome::Success, (None, false, false, true)));
+    let shown = texts("kind: no_op, on: parcels.send", &[send(), list()], 1, 0);
+    assert!(shown[0].contains("\"to\":\"Ana\"") && !shown[1].contains("Ana"), "{shown:?}");
+}
+
+#[test]
+fn a_stale_read_shows_the_state_at_the_start() {
+    let shown = texts("kind: stale, on: parcels", &[send(), list(), list()], 1, 0);
+    assert!(!shown[1].contains("Ana") && shown[2].contains("Ana"), "{shown:?}");
+    let (_, rows) = play("kind: stale, on: parcels", &[send(), list()]);
+    assert_eq!((facts(&rows[0]).0, facts(&rows[1])), (None, (Some("stale"), true, false, false)));
+    // A row that did not exist then cannot be read.
+    let (_, rows) = play("kind: stale, on: parcels.get", &[send(), ("get", json!({"id": "P-4"}))]);
+    assert_eq!(facts(&rows[1]), (Some("stale"), true, true, false));
+}
+
+#[test]
+fn a_result_is_cut_or_has_other_values() {
+    let rows = |fault: &str, seed: u64, trial: u32| -> Vec<Value> {
+        let shown = texts(fault, &[list()], seed, trial).remove(0);
+        serde_json::from_str(&shown).unwrap()
+    };
+    let right = rows("kind: stale, on: parcels", 1, 0);
+    assert_eq!(right.len(), 3);
+    assert_eq!(rows("kind: cut, on: parcels", 1, 0), right[..1]);
+    let cut = rows("kind: cut, on: parcels, column: grams", 1, 0);
+    assert!(cut.iter().all(|row| row.get("grams").is_none() && row.get("to").is_some()), "{cut:?}");
+    let corrupt = |seed, trial| rows("kind: corrupt, on: parcels", seed, trial);
+    let changed: Vec<Value> = (0..8).map(|trial| Value::from(corrupt(1, trial))).collect();
+    for (trial, rows) in changed.iter().enumerate() {
+        let differing = right.iter().zip(rows.as_array().unwrap()).filter(|(a, b)| a != b).count();
+        assert_eq!(differing, 1, "{rows}");
+        assert_eq!(&Value::from(corrupt(1, trial as u32)), rows);
+    }
+    assert!(changed.iter().any(|rows| rows != &changed[0]), "it is drawn for every trial");
+    let all = rows("kind: corrupt, on: parcels, column: grams", 1, 0);
+    assert!(right.iter().zip(&all).all(|(a, b)| a["grams"] != b["grams"] && a["to"] == b["to"]), "{all:?}");
+    // One row that is no list.
+    let get = |fault: &str| texts(fault, &[("get", json!({"id": "P-1"}))], 1, 0).remove(0);
+    assert_ne!(get("kind: corrupt, on: parcels.get"), get("kind: stale, on: parcels.get"));
+    assert_eq!(
+        serde_json::from_str::<Value>(&get("kind: cut, on: parcels.get")).unwrap().as_object().unwrap().len(),
+        2
+    );
+}
+
+#[test]
+fn bugs_of_servers_are_told_as_they_are() {
+    let shown = |fault: &str| texts(fault, &[send(), list()], 1, 0);
+    assert!(shown("kind: stack_trace, on: parcels.send")[0].contains("Traceback"));
+    assert_eq!(shown("kind: protocol_error, on: parcels.send")[0], "MCP error -32603: Internal error");
+    let silent = shown("kind: not_an_error, on: parcels.send, message: Oops.");
+    assert!(silent[0].contains("Oops.") && !silent[1].contains("Ana"), "{silent:?}");
+    let (outcome, rows) = play("kind: not_an_error, on: parcels.send", &[send()]);
+    assert_eq!((outcome, facts(&rows[0])), (Outcome::TaskFail, (Some("not_an_error"), true, false, false)));
+    assert!(rows[0].error_class.is_some());
+    let (outcome, rows) = play("kind: not_an_error, on: parcels.send", &[send(), send()]);
+    assert_eq!(outcome, Outcome::Success);
+    assert_eq!(rows.iter().map(|row| row.chain_end.is_some()).collect::<Vec<_>>(), [false, true]);
+}
+
+#[test]
+fn a_misleading_text_is_marked_and_tells_no_answer() {
+    let fault = "kind: internal, on: parcels.send, misleading: true, recovery: Set 'to' to Ana.";
+    let bad = ("send", json!({"to": "Anna"}));
+    let (_, rows) = play(fault, std::slice::from_ref(&bad));
+    assert_eq!((facts(&rows[0]).0, rows[0].told_answer), (Some("misleading"), None));
+    let (_, rows) = play(&fault.replace(", misleading: true", ""), &[bad]);
+    assert_eq!((facts(&rows[0]).0, rows[0].told_answer), (Some("internal"), Some(true)));
+}
+
+#[test]
+fn one_fault_strikes_a_call_and_all_count_it() {
+    let two =
+        "kind: no_op, on: parcels.send, from_call: 2}, {kind: timeout_after, on: parcels.send, from_call: 2, calls: 2";
+    let (_, rows) = play(two, &[send(), send(), send()]);
+    let faults: Vec<_> = rows.iter().map(|row| facts(row).0).collect();
+    assert_eq!(faults, [None, Some("no_op"), Some("timeout_after")]);
+}
+
+/// Returns the scenarios that show the language.
+pub(super) fn examples() -> Vec<Scenario> {
+    load_suite(&[PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/examples"))]).unwrap()
+}
+
+fn perfect(trials: u32, conditions: &[&str]) -> (Plan, Vec<Scenario>, Profile) {
+    let scenarios = examples();
+    let profile: Profile = shipped_profile("perfect").unwrap();
+    let entry = |name: &&str| healbench_core::CONDITIONS.iter().find(|entry| entry.name == *name).unwrap();
+    let conditions = conditions.iter().map(|name| Condition::of(entry(name))).collect();
+    let axes = Axes { agents: vec![profile.spec("perfect")], conditions, trials, seed: Seed(3) };
+    (build_plan(&axes, &scenarios), scenarios, profile)
+}
+
+/// Rows do not depend on the cache or on the number of threads, whatever kind of state an example has.
+#[test]
+fn examples_have_the_same_rows_with_and_without_a_cache_on_any_number_of_threads() {
+    let (plan, scenarios, profile) = perfect(6, &["bare", "fusion"]);
+    let reader = super::memory_server::agent_factory(|_, start, script| {
+        Box::new(ScriptedAgent::new(&profile, start, script.unwrap()))
+    });
+    let factories: [&AgentFactory<'_>; 3] = [&reader, &draft_first_agent, &endless_caller];
+    for make_agent in factories {
+        let one = run_from(&plan, &scenarios, 1, 0, make_agent).unwrap();
+        assert_eq!(run_from(&plan, &scenarios, 8, 0, make_agent).unwrap(), one);
+        let job = Job {
+            plan: &plan,
+            scenarios: &scenarios,
+            episodes: (0..plan.len()).into(),
+            pools: &[],
+            make_agent,
+            make_environment: None,
+        };
+        let mut alone = Records::default();
+        for episode in 0..plan.len() {
+            let (row, calls) = replay(&job, episode, &mut |_| {}).unwrap().unwrap();
+            alone.episodes.push(row);
+            alone.calls.extend(calls);
+        }
+        assert!(
+            one == alone,
+            "{} rows differ with a cache",
+            one.calls.iter().zip(&alone.calls).filter(|(a, b)| a != b).count()
+        );
+        assert!(one.calls.iter().any(|row| row.state_changed == Some(true)));
+    }
+}
+
+/// A reader that understands everything solves each example under the guardrails, unless its tag says that no text can help.
+#[test]
+fn a_perfect_reader_solves_the_examples_where_a_text_can_help() {
+    let (plan, scenarios, profile) = perfect(10, &["fusion"]);
+    let reader = super::memory_server::agent_factory(|_, start, script| {
+        Box::new(ScriptedAgent::new(&profile, start, script.unwrap()))
+    });
+    let records = run_from(&plan, &scenarios, 2, 0, &reader).unwrap();
+    let mut failed = BTreeSet::new();
+    for row in &records.episodes {
+        let scenario = &scenarios[plan.cell(row.episode).unwrap().scenario];
+        let can_help = !scenario.tags.iter().any(|tag| tag == "text-does-not-help");
+        if (row.outcome == Outcome::Success) != can_help {
+            failed.insert(scenario.id.as_str());
+        }
+    }
+    assert!(failed.is_empty(), "{failed:?}");
+}
