@@ -6,6 +6,7 @@
 //! for a seed and the [schedule](Scenario::schedule) of a trial. Both depend only on keyed draws: this crate uses no
 //! clock and no other randomness, and prints nothing.
 
+mod answer;
 mod built_in;
 mod compile;
 mod diagnostic;
@@ -26,9 +27,10 @@ mod suggest;
 mod suite;
 mod tools_file;
 
+pub use answer::Answer;
 pub use built_in::built_in_suites;
 pub use diagnostic::Diagnostic;
-pub use expectation::{EpisodeState, Expectation};
+pub use expectation::{CallPattern, EpisodeState, Expectation, Verified};
 pub use load::{load_file, load_stored, load_str, load_suite};
 pub use load_error::LoadError;
 pub use locate::Syntax;

@@ -5,7 +5,7 @@ use healbench_files::normal_text;
 
 use crate::diagnostic::{MAX_PROBLEMS, in_order};
 use crate::load_error::LoadError;
-use crate::locate::{self, Syntax, parse, syntax_of};
+use crate::locate::{self, Document, Syntax, parse, syntax_of};
 use crate::scenario::{Scenario, Source};
 use crate::suite::{SuiteFile, find_files};
 use crate::{Diagnostic, compile, shape};
@@ -135,6 +135,12 @@ pub fn load_suite(paths: &[PathBuf]) -> Result<Vec<Scenario>, LoadError> {
     Err(LoadError::Invalid { diagnostics: all_diagnostics, sources })
 }
 
+/// Returns the parsed text of a scenario.
+pub(crate) fn document_of(source: &Source) -> Option<Document<'_>> {
+    let syntax = syntax_of(&source.extension).unwrap_or(Syntax::Yaml);
+    parse(&source.path, &source.text, syntax).ok()
+}
+
 fn report_duplicate_ids(
     scenarios: &[Scenario],
     all_diagnostics: &mut Vec<Diagnostic>,
@@ -144,13 +150,11 @@ fn report_duplicate_ids(
     for scenario in scenarios {
         let Some(other) = first.insert(&scenario.id, scenario) else { continue };
         first.insert(&scenario.id, other);
-        let text = scenario.source.text.as_str();
-        let syntax = syntax_of(&scenario.source.extension).unwrap_or(Syntax::Yaml);
         // The text was parsed without errors before.
-        let Ok(document) = parse(&scenario.source.path, text, syntax) else { continue };
+        let Some(document) = document_of(&scenario.source) else { continue };
         let message = format!("the id `{}` is taken", scenario.id);
         let help = format!("{} has it too; an id is unique in a suite", other.source.path);
         all_diagnostics.push(document.at_value("/id", message, Some(help)));
-        sources.insert(scenario.source.path.clone(), text.to_owned());
+        sources.insert(scenario.source.path.clone(), scenario.source.text.clone());
     }
 }

@@ -1,12 +1,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use healbench_core::{Claim, DrawKey, Seed, ToolSpec, fingerprint};
+use healbench_core::{Claim, DrawKey, Seed, ToolCall, ToolSpec, fingerprint};
 use healbench_engine::contract::ContractAwareness;
-use healbench_engine::definition::{Clock, FaultDef, Tool, WorldDef};
+use healbench_engine::definition::{Clock, FaultDef, Handler, Tool, WorldDef, Write};
 use healbench_engine::{Simulator, StateCheck, WorldBase};
+use serde_json::Value;
 
-use crate::expectation::{EpisodeState, Expectation};
+use crate::expectation::{EpisodeState, Expectation, Results, Verified};
 use crate::generate::TablePlan;
 use crate::schedule::{PlannedStep, Schedule, WorldSummary, WorldSummaryCache, schedule};
 use crate::server::{Server, ServerCheck};
@@ -44,6 +45,8 @@ pub struct Scenario {
     /// The faults as canonical JSON.
     pub(crate) canonical_faults: String,
     pub(crate) steps: Vec<PlannedStep>,
+    /// The closing text of a reader that has made all steps.
+    pub(crate) answer: Option<String>,
     /// The tables whose keys unknown identifiers must differ from.
     pub(crate) key_tables: BTreeSet<String>,
     pub(crate) summary_cache: WorldSummaryCache,
@@ -99,7 +102,13 @@ impl Scenario {
     /// read only for the first trial of a seed.
     pub fn schedule(&self, seed: Seed, trial: u32, world: &WorldDef) -> Schedule {
         let summary = self.summary_cache.get(seed, || WorldSummary::new(world, &self.key_tables));
-        schedule(&self.steps, &self.canonical_faults, &summary, DrawKey::of_trial(seed, &self.id, trial))
+        schedule(
+            &self.steps,
+            self.answer.as_deref(),
+            &self.canonical_faults,
+            &summary,
+            DrawKey::of_trial(seed, &self.id, trial),
+        )
     }
 
     /// Returns the tools as shown to agents: in the previous contract, if there is one.
@@ -109,12 +118,53 @@ impl Scenario {
 
     /// Returns the expectations on the final state, in the order of the file.
     pub fn state_checks(&self) -> impl Iterator<Item = &StateCheck> {
-        self.expect.iter().filter_map(Expectation::state_check)
+        self.parts().filter_map(|expectation| match expectation {
+            Expectation::State(check) => Some(check),
+            _ => None,
+        })
     }
 
     /// Returns the expectations on the final state of a server, in the order of the file.
     pub fn server_checks(&self) -> impl Iterator<Item = &ServerCheck> {
-        self.expect.iter().filter_map(Expectation::server_check)
+        self.parts().filter_map(|expectation| match expectation {
+            Expectation::Server(check) => Some(check),
+            _ => None,
+        })
+    }
+
+    /// Returns the rows that have to be read after they were written, in the order of the file.
+    pub fn rows_to_verify(&self) -> impl Iterator<Item = &Verified> {
+        self.parts().filter_map(|expectation| match expectation {
+            Expectation::Verified(row) => Some(row),
+            _ => None,
+        })
+    }
+
+    /// Returns true if a call can have written the row: it changes or deletes a row of the table, and names no other key.
+    pub fn may_write(&self, call: &ToolCall, row: &Verified) -> bool {
+        let tool = self.tools.iter().find(|tool| tool.name == call.tool);
+        let arguments = call.object();
+        let action = tool.and_then(|tool| match &tool.discriminator {
+            None => tool.actions.first(),
+            Some(field) => tool
+                .actions
+                .iter()
+                .find(|action| arguments.and_then(|sent| sent.get(field)) == Some(&Value::from(action.name.as_str()))),
+        });
+        let Some(action) = action else { return true };
+        let own = match &action.handler {
+            Handler::Update { table, by } | Handler::Delete { table, by } if *table == row.table => {
+                let (sent, key) = (arguments.and_then(|sent| sent.get(by)), row.matching.get(&row.key));
+                sent.is_none() || key.is_none() || sent == key
+            }
+            _ => false,
+        };
+        let is_change = |write: &Write| !matches!(write, Write::Insert { .. }) && write.table() == row.table;
+        own || action.effects.also.iter().any(is_change)
+    }
+
+    fn parts(&self) -> impl Iterator<Item = &Expectation> {
+        self.expect.iter().flat_map(Expectation::parts)
     }
 
     /// Returns the simulator of the scenario with this initial state.
@@ -124,8 +174,8 @@ impl Scenario {
 
     /// Returns the expectations that do not hold, in the order of the file.
     pub fn unmet<'a>(&'a self, episode: &EpisodeState<'_>) -> Vec<&'a Expectation> {
-        let mut state = episode.state.iter();
-        self.expect.iter().filter(|expectation| !expectation.is_met(episode, &mut state)).collect()
+        let mut results = Results::new(episode);
+        self.expect.iter().filter(|expectation| !expectation.is_met(episode, &mut results)).collect()
     }
 
     /// Returns true if the correct result is to say that the task cannot be done.
@@ -135,6 +185,6 @@ impl Scenario {
 
     /// Returns the number of calls that a perfect agent needs: the steps of the script.
     pub fn perfect_calls(&self) -> usize {
-        self.steps.len()
+        self.steps.iter().filter(|planned| !planned.step.optional).count()
     }
 }

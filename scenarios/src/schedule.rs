@@ -54,7 +54,14 @@ impl PlannedStep {
     pub(crate) fn new(step: Step, mistakes: Vec<MutationPlan>, draw: Option<(u32, Vec<MutationPlan>)>) -> PlannedStep {
         let find: Value = step.find.iter().map(|(name, find)| (name.clone(), json!(find))).collect::<Object>().into();
         let intended = canonical_json(&json!(step.intended));
-        let canonical = format!("\"find\":{},\"intent\":{intended}", canonical_json(&find));
+        let mut canonical = format!("\"find\":{},\"intent\":{intended}", canonical_json(&find));
+        // What earlier steps lacked stands only where it says something, so that hashes stay as they are.
+        let Step { fails, optional, alternatives, .. } = &step;
+        if fails.is_some() || *optional || !alternatives.is_empty() {
+            let rest = json!({"alternatives": alternatives, "fails": fails, "optional": optional});
+            canonical.push_str(",\"rest\":");
+            canonical.push_str(&canonical_json(&rest));
+        }
         PlannedStep { step, mistakes, draw, canonical }
     }
 
@@ -86,13 +93,19 @@ pub(crate) fn mutated_step(planned: &PlannedStep, existing_keys: &ExistingKeys, 
 
 /// Returns the schedule of one trial. `faults` is the canonical JSON of the list of faults. In the hashed JSON the draft is named
 /// `belief`, and the intended call `intent`; other names would change all hashes.
-pub(crate) fn schedule(steps: &[PlannedStep], faults: &str, summary: &WorldSummary, key: DrawKey) -> Schedule {
+pub(crate) fn schedule(
+    steps: &[PlannedStep],
+    answer: Option<&str>,
+    faults: &str,
+    summary: &WorldSummary,
+    key: DrawKey,
+) -> Schedule {
     let mut hash_input = String::with_capacity(1024);
     hash_input.push_str("{\"faults\":");
     hash_input.push_str(faults);
     hash_input.push_str(",\"script\":{\"steps\":[");
     let mut scheduled = faults != "[]";
-    let mut script = Script { steps: Vec::with_capacity(steps.len()) };
+    let mut script = Script { steps: Vec::with_capacity(steps.len()), answer: answer.map(str::to_owned) };
     for (index, planned) in steps.iter().enumerate() {
         let step = match planned.has_mistakes() {
             true => mutated_step(planned, &summary.existing_keys, &mut key.draws("mistake", index as u64)).0,
@@ -111,7 +124,12 @@ pub(crate) fn schedule(steps: &[PlannedStep], faults: &str, summary: &WorldSumma
         hash_input.push('}');
         script.steps.push(step);
     }
-    hash_input.push_str("]},\"world\":\"");
+    hash_input.push(']');
+    if let Some(answer) = answer {
+        hash_input.push_str(",\"answer\":");
+        hash_input.push_str(&canonical_json(&answer.into()));
+    }
+    hash_input.push_str("},\"world\":\"");
     hash_input.push_str(&summary.fingerprint);
     hash_input.push_str("\"}");
     let mut hash = fingerprint(hash_input.as_bytes());

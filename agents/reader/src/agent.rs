@@ -134,7 +134,8 @@ impl<'a> ScriptedAgent<'a> {
         self.meant_call = None;
         self.last_move = None;
         let Some(step) = self.script_step() else {
-            return Turn::Done { answer: "The task is done.".to_owned() };
+            let answer = self.start.script.answer.as_deref().unwrap_or("The task is done.");
+            return Turn::Done { answer: answer.to_owned() };
         };
         self.draft = step.draft.clone();
         for argument in step.find.keys() {
@@ -166,9 +167,13 @@ impl<'a> ScriptedAgent<'a> {
     fn handle_response(&mut self, response: &ToolResponse) -> Turn {
         let texts = self.texts_in_window(response);
         if response.is_error {
+            let is_made = |step: &Step| self.lookup.is_none() && self.draft == step.intended;
+            if self.script_step().is_some_and(|step| step.fails.is_some() && is_made(step)) {
+                return self.next_step();
+            }
             self.failures += 1;
             if self.failures >= self.profile.patience {
-                return give_up("Too many attempts failed.");
+                return self.stop("Too many attempts failed.");
             }
             let text = texts.join("\n\n");
             if let Some(moves) = self.profile.moves {
@@ -192,8 +197,20 @@ impl<'a> ScriptedAgent<'a> {
         if self.narrow_step_call() {
             return self.send(0);
         }
+        self.next_step()
+    }
+
+    fn next_step(&mut self) -> Turn {
         self.step += 1;
         self.begin_step()
+    }
+
+    /// Gives up, or goes on if the task can be done without the step.
+    fn stop(&mut self, reason: &str) -> Turn {
+        match self.script_step() {
+            Some(step) if step.optional => self.next_step(),
+            _ => Turn::GiveUp { reason: reason.to_owned() },
+        }
     }
 
     /// Returns the part of a response that fits into the context window. Nothing is read after the first text that does not fit.
@@ -330,7 +347,7 @@ impl<'a> ScriptedAgent<'a> {
         }
         self.failures += 1;
         if self.failures >= self.profile.patience {
-            return give_up("What the task needs was not found.");
+            return self.stop("What the task needs was not found.");
         }
         if self.chance(self.profile.repeat, || "agent/repeat") {
             self.lookup = self.last_call.as_deref().cloned();
@@ -339,12 +356,15 @@ impl<'a> ScriptedAgent<'a> {
         if self.chance(self.profile.guess, || "agent/guess") {
             return self.send(0);
         }
-        give_up("What the task needs was not found.")
+        self.stop("What the task needs was not found.")
     }
 
     fn handle_error(&mut self, statements: &[Statement]) -> Turn {
         if let Some(turn) = self.correct_action() {
             return turn;
+        }
+        if self.switch_tool(statements) {
+            return self.send(0);
         }
         let fixed = self.apply_repairs(statements);
         let wait = statements.iter().find_map(|statement| match statement {
@@ -366,7 +386,7 @@ impl<'a> ScriptedAgent<'a> {
             return self.send(0);
         }
         if is_refused && !self.has_untried_advice(statements) && self.takes_up("stop", "", self.profile.uptake.stop) {
-            return give_up("Somebody else has to act first.");
+            return self.stop("Somebody else has to act first.");
         }
         if statements.contains(&Statement::Transient) && self.takes_up("transient", "", self.profile.uptake.transient) {
             return self.send(0);
@@ -378,7 +398,32 @@ impl<'a> ScriptedAgent<'a> {
             self.change_at_random();
             return self.send(0);
         }
-        give_up("I found nothing that I can act on.")
+        self.stop("I found nothing that I can act on.")
+    }
+
+    /// Turns a call of another tool than the intended one into a call of the action that the statements suggest, if that is
+    /// the intended one.
+    fn switch_tool(&mut self, statements: &[Statement]) -> bool {
+        let Some(step) = self.script_step() else { return false };
+        if self.draft.tool == step.intended.tool || self.lookup.is_some() {
+            return false;
+        }
+        let action = action_of(&self.start, &step.intended).unwrap_or_default();
+        let is_meant = |statement: &Statement| match statement {
+            Statement::Suggest { tool: Some(tool), action: suggested } => {
+                *tool == step.intended.tool && (suggested == action || action.is_empty())
+            }
+            _ => false,
+        };
+        if !statements.iter().any(is_meant) || !self.takes_up("actions", "tool", self.profile.uptake.actions) {
+            return false;
+        }
+        self.draft = step.intended.clone();
+        for argument in step.find.keys() {
+            paths::remove(&mut self.draft.arguments, argument);
+        }
+        self.fill_found_values();
+        true
     }
 
     /// Repairs the current call as far as the statements explain the failure. Returns false if nothing changed.
@@ -483,10 +528,6 @@ impl<'a> ScriptedAgent<'a> {
     fn draws(&self, purpose: &str) -> Draws {
         self.start.draws.draws(purpose, (self.step as u64) << 32 | self.attempts)
     }
-}
-
-fn give_up(reason: &str) -> Turn {
-    Turn::GiveUp { reason: reason.to_owned() }
 }
 
 /// Estimates one token for every four bytes, rounded up.

@@ -28,8 +28,9 @@ fn script(tool: &ToolSpec, base: &Value, sent: &Value) -> Script {
         steps: vec![Step {
             intended: ToolCall::new(&tool.name, base.clone()),
             draft: ToolCall::new(&tool.name, sent.clone()),
-            find: Default::default(),
+            ..Step::default()
         }],
+        ..Script::default()
     }
 }
 

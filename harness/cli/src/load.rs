@@ -67,7 +67,7 @@ pub(crate) fn scripted_agent<'s>(
     start: EpisodeStart<'s>,
     script: Option<&'s Script>,
 ) -> Box<dyn Agent + 's> {
-    static EMPTY: Script = Script { steps: Vec::new() };
+    static EMPTY: Script = Script { steps: Vec::new(), answer: None };
     Box::new(ScriptedAgent::new(profile, start, script.unwrap_or(&EMPTY)))
 }
 

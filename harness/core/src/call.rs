@@ -41,7 +41,7 @@ pub struct ActionSpec {
 }
 
 /// A tool call as sent by an agent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
     /// The name of the tool, which need not exist.
     pub tool: String,

@@ -10,10 +10,20 @@ use crate::{Object, ToolCall};
 pub struct Script {
     /// The steps. The agent is done when all of them have succeeded.
     pub steps: Vec<Step>,
+    /// The closing text of an agent that is done; `None` for one of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
+}
+
+impl Script {
+    /// Returns the number of calls that a perfect agent needs.
+    pub fn perfect_calls(&self) -> usize {
+        self.steps.iter().filter(|step| !step.optional).count()
+    }
 }
 
 /// One intended call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     /// The correct call, as far as it follows from the task.
     #[serde(rename = "intent")]
@@ -25,6 +35,22 @@ pub struct Step {
     /// The arguments that the task does not state and that must be read from a record, by argument name. `intended`
     /// holds their correct values for checks; an agent may send one only after a response has shown it.
     pub find: BTreeMap<String, RecordQuery>,
+    /// The code with which the call fails by design: the step is done when it has failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fails: Option<String>,
+    /// True if the task can be done without the step.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub optional: bool,
+    /// Other calls that do the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alternatives: Vec<ToolCall>,
+}
+
+impl Step {
+    /// Returns the calls of which one makes the step.
+    pub fn intended_calls(&self) -> impl Iterator<Item = &ToolCall> {
+        std::iter::once(&self.intended).chain(&self.alternatives)
+    }
 }
 
 /// The description of the record that holds a needed value.

@@ -24,10 +24,18 @@ pub(crate) fn is_intended(script: &Script, call: &ToolCall) -> Option<bool> {
     (!script.steps.is_empty()).then(|| script.steps.iter().any(|step| makes(call, step)))
 }
 
+/// Returns true if the call failed as a step of the script says that it fails.
+pub(crate) fn fails_by_design(script: &Script, call: &ToolCall, row: &CallRecord) -> bool {
+    let class = row.error_class.as_ref().map(ErrorClass::name);
+    script.steps.iter().any(|step| step.fails.is_some() && step.fails.as_deref() == class && makes(call, step))
+}
+
 /// Returns true if the call has the tool and all arguments of the step.
 fn makes(call: &ToolCall, step: &Step) -> bool {
-    let (Some(given), Some(arguments)) = (call.object(), step.intended.object()) else { return false };
-    call.tool == step.intended.tool && contains_all(given, arguments)
+    step.intended_calls().any(|intended| {
+        let (Some(given), Some(arguments)) = (call.object(), intended.object()) else { return false };
+        call.tool == intended.tool && contains_all(given, arguments)
+    })
 }
 
 /// Returns the step that a failed call was meant to make: of the steps that no successful call has made, the first with its
@@ -127,14 +135,14 @@ mod tests {
         let tools = [tool("orders"), tool("mails")];
         let call =
             |tool: &str, action: &str, id: u32| ToolCall::new(tool, serde_json::json!({"action": action, "id": id}));
-        let step = |intended: ToolCall| Step { draft: intended.clone(), intended, find: Default::default() };
+        let step = |intended: ToolCall| Step { draft: intended.clone(), intended, ..Step::default() };
         let steps = [
             call("orders", "create", 1),
             call("orders", "ship", 2),
             call("mails", "send", 3),
             call("orders", "ship", 4),
         ];
-        let script = Script { steps: steps.clone().map(step).to_vec() };
+        let script = Script { steps: steps.clone().map(step).to_vec(), ..Script::default() };
         let meant = |succeeded: &[usize], sent: ToolCall| {
             let succeeded: Vec<ToolCall> = succeeded.iter().map(|at| steps[*at].clone()).collect();
             let step = meant_step(&script, &tools, &succeeded, &sent)?;

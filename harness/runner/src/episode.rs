@@ -10,7 +10,7 @@ use healbench_engine::{Faults, GuardedReply};
 use healbench_scenarios::{EpisodeState, Schedule};
 
 use crate::billing::Billing;
-use crate::chains::{Chains, Effect, is_intended, meant_step};
+use crate::chains::{Chains, Effect, fails_by_design, is_intended, meant_step};
 use crate::model_usage::add_turn;
 use crate::response_cache::{CachedResponse, CallText, ResponseCache};
 use crate::{AgentFactory, ScenarioContext};
@@ -176,6 +176,10 @@ struct EpisodeRun<'a> {
     faults: Faults,
     calls: Vec<CallRecord>,
     succeeded: Vec<ToolCall>,
+    /// For each row that has to be read after it was written, whether it was.
+    verified: Vec<bool>,
+    /// The closing text.
+    answer: String,
     /// The latest call, if it failed.
     failed: Option<ToolCall>,
     chains: Chains,
@@ -213,6 +217,8 @@ impl<'a> EpisodeRun<'a> {
             faults: context.new_faults(cell.trial),
             calls: Vec::new(),
             succeeded: Vec::new(),
+            verified: context.scenario.rows_to_verify().map(|_| false).collect(),
+            answer: String::new(),
             failed: None,
             chains: Chains::default(),
             unmet: context.initially_unmet,
@@ -295,10 +301,12 @@ impl<'a> EpisodeRun<'a> {
                 Turn::Message { text } => self.count_prose(&text),
                 Turn::Done { answer } => {
                     self.count_prose(&answer);
+                    self.answer = answer;
                     return Ok(Ending::Done);
                 }
                 Turn::GiveUp { reason } => {
                     self.count_prose(&reason);
+                    self.answer = reason;
                     return Ok(Ending::GaveUp);
                 }
                 Turn::Refused { reason } => {
@@ -307,7 +315,9 @@ impl<'a> EpisodeRun<'a> {
                 }
                 Turn::Answer { text } => {
                     self.count_prose(&text);
-                    return Ok(Ending::AnsweredInWords { has_text: !text.trim().is_empty() });
+                    let has_text = !text.trim().is_empty();
+                    self.answer = text;
+                    return Ok(Ending::AnsweredInWords { has_text });
                 }
                 Turn::Incomplete { text } => {
                     self.count_prose(&text);
@@ -325,7 +335,8 @@ impl<'a> EpisodeRun<'a> {
     /// Returns the number of expectations that do not hold now. Those on a state that is not cheap count as unmet.
     fn count_unmet(&mut self) -> Result<usize, EnvironmentError> {
         let state = if self.context.state_is_cheap { self.check_state()? } else { Vec::new() };
-        let episode = EpisodeState { state: &state, gave_up: false, succeeded: &self.succeeded };
+        let verified = &self.verified;
+        let episode = EpisodeState { state: &state, succeeded: &self.succeeded, verified, ..EpisodeState::default() };
         let unmet = self.context.scenario.unmet(&episode).len();
         self.state = self.context.state_is_cheap.then_some(state);
         Ok(unmet)
@@ -440,16 +451,20 @@ impl<'a> EpisodeRun<'a> {
             let told = step.is_some_and(|step| self.cache.tells_answer(self.context, step, &call, &cached));
             row.told_answer = Some(told);
         }
+        self.note_verified(&call, &cached);
         self.failed = None;
         if row.state_changed != Some(false) {
             self.state = None;
         }
         let took_effect = cached.answer.took_effect();
+        let fails_by_design = row.is_error && fails_by_design(self.script, &call, &row);
         match took_effect {
             false => self.failed = Some(call),
             true => self.succeeded.push(call),
         }
-        self.add_to_chain(&mut row, took_effect)?;
+        if !fails_by_design {
+            self.add_to_chain(&mut row, took_effect)?;
+        }
         if let Some(call) = self.previous() {
             observe(EpisodeEvent::Call(call, &cached.answer, &row));
         }
@@ -457,6 +472,18 @@ impl<'a> EpisodeRun<'a> {
         self.billing.add_response(row.response_tokens);
         self.calls.push(row);
         Ok(cached)
+    }
+
+    /// Notes which rows the answer to a call shows, and which the call may have written.
+    fn note_verified(&mut self, call: &ToolCall, cached: &CachedResponse) {
+        let answer = &cached.answer;
+        for (row, verified) in self.context.scenario.rows_to_verify().zip(&mut self.verified) {
+            if answer.state_changed != Some(false) && self.context.scenario.may_write(call, row) {
+                *verified = false;
+            } else if answer.fault.is_none() && !answer.response.is_error && row.is_shown(&answer.response.content) {
+                *verified = true;
+            }
+        }
     }
 
     /// Returns a number that follows from the turns; `None` for a program.
@@ -534,7 +561,9 @@ impl<'a> EpisodeRun<'a> {
                 Vec::new()
             }
         };
-        let episode = EpisodeState { state: &state, gave_up, succeeded: &self.succeeded };
+        let (succeeded, verified) = (&self.succeeded, &self.verified);
+        let answer = Some(self.answer.as_str());
+        let episode = EpisodeState { state: &state, gave_up, succeeded, verified, answer };
         let unmet = self.context.scenario.unmet(&episode);
         let outcome = match &ending {
             Ending::Failed(AgentError::Config(_)) => Outcome::Config,
@@ -565,7 +594,7 @@ impl<'a> EpisodeRun<'a> {
             turns: self.known(self.turns),
             calls: self.calls.len() as u32,
             tags: Vec::new(),
-            perfect_calls: schedule.script.steps.len() as u32,
+            perfect_calls: schedule.script.perfect_calls() as u32,
             prompt_tokens: self.prompt_tokens,
             prose_tokens: self.known(self.prose_tokens),
             counts: EpisodeCounts::from_calls(&self.calls),

@@ -75,7 +75,8 @@ impl GuardedSession<'_> {
     /// [`EnvironmentError`] if the state cannot be read.
     pub fn unmet(&mut self) -> Result<Vec<String>, EnvironmentError> {
         let state = self.session.check(self.deadline())?;
-        let episode = EpisodeState { state: &state, gave_up: false, succeeded: &self.succeeded };
+        let episode =
+            EpisodeState { state: &state, gave_up: false, succeeded: &self.succeeded, ..EpisodeState::default() };
         Ok(self.context.scenario.unmet(&episode).iter().map(ToString::to_string).collect())
     }
 

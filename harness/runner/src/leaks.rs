@@ -323,7 +323,7 @@ script:
         let scenario = load_str("told.yaml", SCENARIO, Syntax::Yaml).unwrap_or_else(|error| panic!("{error:?}"));
         let intended = json!({"action": "update", "id": "INV-7", "status": "paid", "final": true, "days": 12});
         let call = |arguments: Value| ToolCall::new("invoices", arguments);
-        let step = Step { intended: call(intended.clone()), draft: call(json!({})), find: BTreeMap::new() };
+        let step = Step { intended: call(intended.clone()), draft: call(json!({})), ..Step::default() };
         let with = |name: &str, value: Value| {
             let mut arguments = intended.clone();
             arguments[name] = value;

@@ -6,10 +6,12 @@ use serde_json::{Value, json};
 use super::Compiler;
 use super::tools::Tools;
 use super::world::Tables;
-use crate::expectation::Expectation;
-use crate::file::{ExpectFile, FaultFile};
+use crate::answer::Answer;
+use crate::expectation::{CallPattern, Expectation, Verified};
+use crate::file::{AtMostFile, CalledFile, ExpectFile, FaultFile};
 use crate::locate::child;
 use crate::server::ServerCheck;
+use crate::suggest;
 
 pub(super) fn faults(compiler: &mut Compiler<'_>, tools: &Tools) -> Option<Vec<FaultDef>> {
     let pointers = compiler.items("/faults");
@@ -97,27 +99,42 @@ fn expectation(
     on_server: bool,
 ) -> Option<Expectation> {
     let file: ExpectFile = compiler.section(pointer)?;
-    let given = [
-        ("row", file.row.is_some()),
-        ("no_row", file.no_row.is_some()),
-        ("count", file.count.is_some()),
-        ("unchanged", file.unchanged.is_some()),
-        ("result", file.result.is_some()),
-        ("command", file.command.is_some()),
-        ("called", file.called.is_some()),
-        ("stops", file.stops.is_some()),
-    ];
-    let kind = compiler.exactly_one(pointer, &given)?;
+    let section = compiler.content.pointer(pointer).cloned().unwrap_or_default();
+    let kind = compiler.exactly_one(pointer, &EXPECTATIONS.map(|key| (key, section.get(key).is_some())))?;
     let at = child(pointer, kind);
-    let of_servers = ["result", "command"].contains(&kind);
-    if of_servers != on_server && !["called", "stops"].contains(&kind) {
-        let (others, environment) = match on_server {
-            true => ("`result`, `command`, `called` or `stops`", "a server"),
-            false => ("`row`, `no_row`, `count`, `unchanged`, `called` or `stops`", "the simulator"),
+    let of = |keys: &[&str]| keys.contains(&kind);
+    let is_of_other = if on_server { of(&OF_THE_SIMULATOR) } else { of(&OF_SERVERS) };
+    if is_of_other {
+        let (environment, others) = match on_server {
+            true => ("a server", &OF_THE_SIMULATOR[..]),
+            false => ("the simulator", &OF_SERVERS[..]),
         };
-        let help = format!("a scenario of {environment} can expect {others}");
+        let possible: Vec<&str> = EXPECTATIONS.into_iter().filter(|key| !others.contains(key)).collect();
+        let help = format!("a scenario of {environment} can expect {}", suggest::list(&possible));
         compiler.at_key(&at, format!("`{kind}` is not of {environment}"), help);
         return None;
+    }
+    if file.within.is_some() && file.answer.is_none() {
+        compiler.at_key(&child(pointer, "within"), "`within` belongs to `answer`", None);
+    }
+    if let Some(value) = file.answer {
+        return Answer::of(&value, file.within.unwrap_or_default()).map(Expectation::Answer);
+    }
+    if let Some(parts) = file.any_of {
+        let read = |index| expectation(compiler, &child(&at, index), tables, tools, on_server);
+        let read: Vec<Option<Expectation>> = (0..parts.len()).map(read).collect();
+        let parts: Vec<Expectation> = read.into_iter().collect::<Option<_>>()?;
+        if parts.iter().any(|part| matches!(part, Expectation::AnyOf(_))) {
+            compiler.at_value(&at, "`any_of` inside of `any_of`", "write all parts into one".to_owned());
+            return None;
+        }
+        return Some(Expectation::AnyOf(parts));
+    }
+    if let Some(row) = file.verified {
+        let exists = compiler.has_table(&child(&at, "in"), &row.table, tables);
+        let key = tables.get(&row.table)?.def.key.clone();
+        let row = Verified { table: row.table, key, matching: row.matching };
+        return exists.then_some(Expectation::Verified(row));
     }
     if let Some(result) = file.result {
         compiler.resolve_action(&at, &result.tool, None, tools)?;
@@ -154,15 +171,19 @@ fn expectation(
         return compiler.has_table(&at, &table, tables).then_some(Expectation::State(StateCheck::Unchanged { table }));
     }
     if let Some(called) = file.called {
-        let reference = compiler.resolve_action(&at, &called.tool, called.action.as_deref(), tools)?;
-        let mut arguments = Object::new();
-        let discriminator = reference.tool.tool.as_ref().and_then(|tool| tool.discriminator.clone());
-        let action = discriminator.as_ref().and(reference.action);
-        if let (Some(discriminator), Some(action)) = (discriminator, &action) {
-            arguments.insert(discriminator, action.clone().into());
-        }
-        arguments.extend(called.arguments);
-        return Some(Expectation::Called { tool: called.tool, action, arguments });
+        return pattern(compiler, &at, called, tools).map(Expectation::Called);
+    }
+    if let Some(called) = file.not_called {
+        return pattern(compiler, &at, called, tools).map(Expectation::NotCalled);
+    }
+    if let Some(AtMostFile { calls, tool, action, arguments }) = file.at_most {
+        let pattern = pattern(compiler, &at, CalledFile { tool, action, arguments }, tools)?;
+        return Some(Expectation::AtMost(calls, pattern));
+    }
+    if let Some(called) = file.in_order {
+        let read = |(index, called)| pattern(compiler, &child(&at, index), called, tools);
+        let patterns: Vec<Option<CallPattern>> = called.into_iter().enumerate().map(read).collect();
+        return patterns.into_iter().collect::<Option<_>>().map(Expectation::InOrder);
     }
     match file.stops {
         Some(true) => Some(Expectation::Stops),
@@ -172,4 +193,37 @@ fn expectation(
             None
         }
     }
+}
+
+/// The kinds of expectations.
+pub(crate) const EXPECTATIONS: [&str; 14] = [
+    "row",
+    "no_row",
+    "count",
+    "unchanged",
+    "verified",
+    "result",
+    "command",
+    "called",
+    "not_called",
+    "at_most",
+    "in_order",
+    "answer",
+    "any_of",
+    "stops",
+];
+/// Those that only the simulator has, and only servers have.
+const OF_THE_SIMULATOR: [&str; 5] = ["row", "no_row", "count", "unchanged", "verified"];
+const OF_SERVERS: [&str; 2] = ["result", "command"];
+
+fn pattern(compiler: &mut Compiler<'_>, pointer: &str, called: CalledFile, tools: &Tools) -> Option<CallPattern> {
+    let reference = compiler.resolve_action(pointer, &called.tool, called.action.as_deref(), tools)?;
+    let mut arguments = Object::new();
+    let discriminator = reference.tool.tool.as_ref().and_then(|tool| tool.discriminator.clone());
+    let action = discriminator.as_ref().and(reference.action);
+    if let (Some(discriminator), Some(action)) = (discriminator, &action) {
+        arguments.insert(discriminator, action.clone().into());
+    }
+    arguments.extend(called.arguments);
+    Some(CallPattern { tool: called.tool, action, arguments })
 }

@@ -11,6 +11,7 @@ mod tools;
 mod world;
 
 pub(crate) use claims::MAX_CLAIMED;
+pub(crate) use expect::EXPECTATIONS;
 use healbench_core::canonical_json;
 use healbench_engine::contract::ContractAwareness;
 use healbench_engine::definition::{Clock, WorldDef};
@@ -121,6 +122,7 @@ fn compile_sections(compiler: &mut Compiler<'_>, stored_tools: Option<&str>, mut
         key_tables: world.tables.iter().map(|(name, _)| name.clone()).collect(),
         tables: world.into_checked()?,
         steps: steps?,
+        answer: compiler.section("/answer"),
         summary_cache: WorldSummaryCache::default(),
     })
 }

@@ -87,17 +87,30 @@ fn step(
         }
         None => None,
     };
-    let mut arguments = Object::new();
-    if let Some(discriminator) = &tool.discriminator {
-        arguments.insert(discriminator.clone(), action.name.clone().into());
+    let call = |tool: &Tool, action: &Action, sent: Object| {
+        let discriminator = tool.discriminator.iter().map(|field| (field.clone(), action.name.clone().into()));
+        ToolCall::new(&tool.name, Value::Object(discriminator.chain(sent).collect()))
+    };
+    let mut alternatives = Vec::new();
+    for (index, other) in file.alternatives.into_iter().enumerate() {
+        let at = child(&child(pointer, "alternatives"), index);
+        let reference = compiler.resolve_action(&at, &other.tool, other.action.as_deref(), tools)?;
+        let tool = reference.tool.tool.as_ref()?;
+        let action = tool.actions.iter().find(|action| Some(&action.name) == reference.action.as_ref())?;
+        let validator = compile_schema(&action.input)?;
+        if !is_valid_intended_call(compiler, &child(&at, "arguments"), &other.arguments, tool, action, &validator) {
+            return None;
+        }
+        alternatives.push(call(tool, action, other.arguments));
     }
-    arguments.extend(file.call.arguments.clone());
-    let intended = ToolCall::new(&tool.name, Value::Object(arguments));
+    let intended = call(tool, action, file.call.arguments.clone());
     let find = |(name, find): (String, crate::file::FindFile)| {
         (name, RecordQuery { column: find.column, matching: find.matching })
     };
     let find: BTreeMap<String, RecordQuery> = file.find.into_iter().map(find).collect();
-    Some(PlannedStep::new(Step { draft: intended.clone(), intended, find }, mistakes?, draw))
+    let draft = intended.clone();
+    let step = Step { draft, intended, find, fails: file.fails, optional: file.optional, alternatives };
+    Some(PlannedStep::new(step, mistakes?, draw))
 }
 
 /// Compiles an input schema as the engine does, with format validation.

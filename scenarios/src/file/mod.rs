@@ -16,7 +16,7 @@ use serde_json::Value;
 
 pub(crate) use claim::{ClaimFile, SpanFile};
 pub(crate) use effects::{RowsFile, WriteFile};
-pub(crate) use script::{ExpectFile, FaultFile, FindFile, MistakeFile, StepFile};
+pub(crate) use script::{AtMostFile, CalledFile, ExpectFile, FaultFile, FindFile, MistakeFile, StepFile};
 pub(crate) use server::ServerFile;
 pub(crate) use tool::{
     ActionFile, EntitlementFile, FailFile, FilterFile, HandlerFile, PresenterFile, PreviousActionFile, PreviousFile,
@@ -73,6 +73,8 @@ pub(crate) struct ScenarioFile {
     /// The calls of a perfect agent, in order, with the mistakes that a simulated reader makes first.
     #[schemars(length(min = 1))]
     pub script: Vec<StepFile>,
+    /// The closing text of a simulated reader that has made all calls of the script, for `answer` among the expectations.
+    pub answer: Option<String>,
 }
 
 /// The task of the agent.

@@ -50,8 +50,8 @@ fn fault_kinds(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({"type": "string", "enum": names, "description": says.join(" ")})
 }
 
-/// An expectation at the end: exactly one of row, no_row, count, unchanged, result, command, called and stops. The first four
-/// are of the simulator, `result` and `command` of a server.
+/// An expectation at the end: exactly one of the keys. `row`, `no_row`, `count`, `unchanged` and `verified` are of the simulator,
+/// `result` and `command` of a server.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ExpectFile {
@@ -70,6 +70,25 @@ pub(crate) struct ExpectFile {
     pub command: Option<Vec<String>>,
     /// A matching call succeeded.
     pub called: Option<CalledFile>,
+    /// No matching call succeeded.
+    pub not_called: Option<CalledFile>,
+    /// At most this number of matching calls succeeded.
+    pub at_most: Option<AtMostFile>,
+    /// Matching calls succeeded, one after the other.
+    #[schemars(length(min = 2))]
+    pub in_order: Option<Vec<CalledFile>>,
+    /// A successful call returned a row with these values after the last call that wrote it, and no silent fault was in its answer.
+    pub verified: Option<RowFile>,
+    /// The closing text has this number (as any of its numbers, without separators of thousands), this text (in any case), or all of a list.
+    #[schemars(schema_with = "answers")]
+    #[serde(default, deserialize_with = "super::present")]
+    pub answer: Option<Value>,
+    /// The tolerance of the numbers in `answer`; 0 if left out.
+    #[schemars(range(min = 0))]
+    pub within: Option<f64>,
+    /// At least one of these expectations holds.
+    #[schemars(length(min = 2))]
+    pub any_of: Option<Vec<ExpectFile>>,
     /// `true`: the task cannot be done, and the agent must say so.
     pub stops: Option<bool>,
 }
@@ -128,6 +147,31 @@ pub(crate) struct CalledFile {
     pub arguments: Object,
 }
 
+/// Calls that succeeded, and the most of them.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AtMostFile {
+    /// The largest number of such calls.
+    pub calls: u32,
+    /// The tool.
+    pub tool: String,
+    /// The action; may be omitted for a tool without a discriminator.
+    pub action: Option<String>,
+    /// Arguments that the call must contain.
+    #[serde(default)]
+    pub arguments: Object,
+}
+
+/// A number, a text, or a list of them. With a choice of schemas, error messages would mention branches.
+fn answers(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({
+        "type": ["number", "string", "array"],
+        "items": {"type": ["number", "string"]},
+        "minItems": 1,
+        "minLength": 1,
+    })
+}
+
 /// One intended call, with the mistakes that are made first.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -137,6 +181,15 @@ pub(crate) struct StepFile {
     /// Arguments, by name, whose value the task does not state and a record has to provide.
     #[serde(default)]
     pub find: IndexMap<String, FindFile>,
+    /// The code with which the call fails by design, such as NOT_FOUND. A simulated reader goes on when it has failed.
+    #[schemars(length(min = 1))]
+    pub fails: Option<String>,
+    /// True if the task can be done without the call. A simulated reader that cannot make it goes on.
+    #[serde(default)]
+    pub optional: bool,
+    /// Other calls that do the same, and count as intended ones too.
+    #[serde(default)]
+    pub alternatives: Vec<CallFile>,
     /// The mistakes of a simulated reader's first attempt, all of them.
     #[serde(default)]
     pub mistakes: Vec<MistakeFile>,

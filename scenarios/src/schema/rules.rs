@@ -9,7 +9,7 @@ use crate::compile::MAX_CLAIMED;
 const OF_THE_SIMULATOR: [&str; 5] = ["world", "faults", "clock", "self_healing", "claims"];
 /// The expectations that only a server has, and those that only the simulator has.
 const SERVER_EXPECTATIONS: [&str; 2] = ["result", "command"];
-const SIMULATOR_EXPECTATIONS: [&str; 4] = ["row", "no_row", "count", "unchanged"];
+const SIMULATOR_EXPECTATIONS: [&str; 5] = ["row", "no_row", "count", "unchanged", "verified"];
 
 /// Words without blanks and without punctuation other than `-`, `_` and `.`, joined by `/`.
 const ID: &str = r"^[^\s!-,/:-@\[-^`{-~]+(/[^\s!-,/:-@\[-^`{-~]+)*$";
@@ -82,8 +82,8 @@ pub(super) fn rules() -> Vec<(&'static str, Value)> {
                 "phrase": {"items": {"minItems": 1}},
             }}),
         ),
-        ("ExpectFile", exactly_one(&["row", "no_row", "count", "unchanged", "result", "command", "called", "stops"])),
-        ("ExpectFile", json!({"properties": {"stops": {"const": true}}})),
+        ("ExpectFile", exactly_one(&crate::compile::EXPECTATIONS)),
+        ("ExpectFile", json!({"properties": {"stops": {"const": true}}, "dependentRequired": {"within": ["answer"]}})),
         ("ServerFile", exactly_one(&["command", "url"])),
         (
             "ServerFile",

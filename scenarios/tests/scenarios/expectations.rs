@@ -36,7 +36,12 @@ fn each_kind_can_hold_and_fail() {
     for (text, before, after) in table {
         let scenario = with_expectation(&format!("{{{text}}}"));
         let (mut world, _) = world_and_engine(&scenario, Seed(1));
-        let state = EpisodeState { state: &state_of(&scenario, &world), gave_up: false, succeeded: &[] };
+        let state = EpisodeState {
+            state: &state_of(&scenario, &world),
+            gave_up: false,
+            succeeded: &[],
+            ..EpisodeState::default()
+        };
         assert_eq!(scenario.unmet(&state).is_empty(), before, "{text}");
         assert_eq!(scenario.expects_stop(), text.starts_with("stops"));
 
@@ -48,6 +53,7 @@ fn each_kind_can_hold_and_fail() {
             state: &state_of(&scenario, &world),
             gave_up: true,
             succeeded: &[done.clone(), other.clone()],
+            ..EpisodeState::default()
         };
         assert_eq!(scenario.unmet(&state).is_empty(), after, "{text}");
     }
@@ -60,7 +66,14 @@ fn an_only_row_may_also_have_its_key() {
         let mut def = scenario.world(Seed(1));
         def.tables[0].rows = vec![row.as_object().unwrap().clone()];
         let world = World::new(Arc::new(WorldBase::new(def)));
-        scenario.unmet(&EpisodeState { state: &state_of(&scenario, &world), gave_up: false, succeeded: &[] }).is_empty()
+        scenario
+            .unmet(&EpisodeState {
+                state: &state_of(&scenario, &world),
+                gave_up: false,
+                succeeded: &[],
+                ..EpisodeState::default()
+            })
+            .is_empty()
     };
     assert!(met(json!({"id": "N-01", "size": 3})));
     assert!(!met(json!({"id": "N-01", "size": 3, "priority": "high"})));
@@ -76,7 +89,12 @@ fn numbers_are_compared_by_value() {
     let world = World::new(Arc::new(WorldBase::new(def)));
     assert!(
         scenario
-            .unmet(&EpisodeState { state: &state_of(&scenario, &world), gave_up: false, succeeded: &[] })
+            .unmet(&EpisodeState {
+                state: &state_of(&scenario, &world),
+                gave_up: false,
+                succeeded: &[],
+                ..EpisodeState::default()
+            })
             .is_empty()
     );
 }

@@ -132,7 +132,7 @@ fn all_problems_of_a_file_are_reported_at_once() {
     37 |   - {kind: rate_limit, on: billing.add}
        |            ^^^^^^^^^^
        |
-       = help: did you mean `rate_limited`? Known: `rate_limited`, `timeout`, `busy`, `internal`
+       = help: did you mean `rate_limited`? Known: `rate_limited`, `timeout`, `busy`, `internal`, `stack_trace`, `not_an_error`, `protocol_error`, `timeout_after`, `no_op`, `stale`, `cut`, `corrupt`
 
     error: unknown action `billing.crate`
       --> broken.yaml:38:22
@@ -158,7 +158,7 @@ fn all_problems_of_a_file_are_reported_at_once() {
        |
        = help: leave it out: an agent that can do the task is not expected to stop
 
-    error: exactly one of `row`, `no_row`, `count`, `unchanged`, `result`, `command`, `called`, `stops` is needed
+    error: exactly one of `row`, `no_row`, `count`, `unchanged`, `verified`, `result`, `command`, `called`, `not_called`, `at_most`, `in_order`, `answer`, and 2 more is needed
       --> broken.yaml:42:5
        |
     42 |   - {}
@@ -186,7 +186,7 @@ fn all_problems_of_a_file_are_reported_at_once() {
     47 |     mistakes: [wrong_enm]
        |                ^^^^^^^^^
        |
-       = help: did you mean `wrong_enum`? Known: `missing`, `wrong_type`, `wrong_enum`, `out_of_range`, `bad_format`, `hallucinated_field`, `misspelled_field`, `misspelled_action`, `missing_discriminator`, `unknown_id`, `unfiltered_list`, `stale_contract`
+       = help: did you mean `wrong_enum`? Known: `missing`, `wrong_type`, `wrong_enum`, `out_of_range`, `bad_format`, `hallucinated_field`, `misspelled_field`, `misspelled_action`, `missing_discriminator`, `unknown_id`, `unfiltered_list`, `stale_contract`, and 14 more
 
     error: unknown key `feild`
       --> broken.yaml:49:69

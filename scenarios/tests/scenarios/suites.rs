@@ -45,7 +45,12 @@ fn a_perfect_agent_meets_every_expectation_and_an_idle_one_does_not() {
     for scenario in built_in() {
         for seed in [Seed(1), Seed(2)] {
             let (mut world, engine) = world_and_engine(&scenario, seed);
-            let idle = EpisodeState { state: &state_of(&scenario, &world), gave_up: false, succeeded: &[] };
+            let idle = EpisodeState {
+                state: &state_of(&scenario, &world),
+                gave_up: false,
+                succeeded: &[],
+                ..EpisodeState::default()
+            };
             assert!(!scenario.unmet(&idle).is_empty(), "{} is not met by doing nothing", scenario.id);
             let script = scenario.schedule(seed, 0, &scenario.world(seed)).script;
             let mut succeeded = Vec::new();
@@ -64,7 +69,12 @@ fn a_perfect_agent_meets_every_expectation_and_an_idle_one_does_not() {
             }
             let gave_up = scenario.expects_stop();
             assert_eq!(stopped, gave_up, "{}", scenario.id);
-            let state = EpisodeState { state: &state_of(&scenario, &world), gave_up, succeeded: &succeeded };
+            let state = EpisodeState {
+                state: &state_of(&scenario, &world),
+                gave_up,
+                succeeded: &succeeded,
+                ..EpisodeState::default()
+            };
             assert_eq!(scenario.unmet(&state), Vec::<&healbench_scenarios::Expectation>::new(), "{}", scenario.id);
         }
     }

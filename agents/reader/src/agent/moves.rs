@@ -7,7 +7,7 @@ use std::rc::Rc;
 use healbench_core::{ActionSpec, ErrorKind, Move, ToolCall, ToolSpec, Turn};
 use serde_json::{Map, Value};
 
-use super::{ScriptedAgent, give_up};
+use super::ScriptedAgent;
 use crate::lookup::{action_of, advised_call};
 use crate::moves::Moves;
 use crate::paths;
@@ -53,7 +53,7 @@ impl ScriptedAgent<'_> {
             Move::Changed => self.send(0),
             Move::Repeated => self.send(stated_delay(statements)),
             Move::OtherTool => self.call_another(statements),
-            Move::Stopped | Move::CutOff => give_up("I stop here."),
+            Move::Stopped | Move::CutOff => self.stop("I stop here."),
         }
     }
 

@@ -403,7 +403,8 @@ mod tests {
         }];
         let script = |action: &str| {
             let call = ToolCall::new("valves", json!({"action": action}));
-            Script { steps: vec![Step { intended: call.clone(), draft: call, find: Default::default() }] }
+            let step = Step { intended: call.clone(), draft: call, ..Step::default() };
+            Script { steps: vec![step], ..Script::default() }
         };
         let (alpha, beta) = (script("alpha"), script("beta"));
         assert_ne!(Vocabulary::cache_key(&tools, &alpha), Vocabulary::cache_key(&tools, &beta));

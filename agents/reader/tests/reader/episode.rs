@@ -23,7 +23,7 @@ pub(crate) fn error(text: &str) -> ToolResponse {
 }
 
 pub(crate) fn step(tool: &str, intended: Value, draft: Value) -> Step {
-    Step { intended: call(tool, intended), draft: call(tool, draft), find: Default::default() }
+    Step { intended: call(tool, intended), draft: call(tool, draft), ..Step::default() }
 }
 
 pub(crate) fn with_query(mut step: Step, argument: &str, column: &str, matching: Value) -> Step {
@@ -64,7 +64,7 @@ pub(crate) fn run_episode(
     max_turns: usize,
     mut answer: impl FnMut(&ToolCall, usize) -> ToolResponse,
 ) -> Vec<Turn> {
-    let script = Script { steps };
+    let script = Script { steps, ..Script::default() };
     let tools = tools();
     let draws = DrawKey::of_trial(Seed(7), "test", trial);
     let mut agent = ScriptedAgent::new(

@@ -237,3 +237,62 @@ fn a_perfect_reader_solves_the_examples_where_a_text_can_help() {
     }
     assert!(failed.is_empty(), "{failed:?}");
 }
+
+const CLINIC: &str = include_str!("../../../../scenarios/examples/clinic-expectations.yaml");
+
+/// Returns the outcome of an agent that makes these calls and closes with this text, and its rows.
+fn visit(text: &str, calls: &[(&str, Value)], answer: &str) -> (Outcome, Vec<CallRecord>) {
+    let turn = |(action, arguments): &(&str, Value)| {
+        let mut all = json!({ "action": action });
+        all.as_object_mut().unwrap().extend(arguments.as_object().unwrap().clone());
+        let calls = vec![ToolCall::new("visits", all)];
+        (Turn::Calls { calls, waited_s: 0, text: String::new() }, Origin::Script)
+    };
+    let done = (Turn::Done { answer: answer.to_owned() }, Origin::Script);
+    let (episode, rows) =
+        run_agent(text, AgentKind::Scripted, TurnsAgent::new(calls.iter().map(turn).chain([done]).collect()));
+    (episode.outcome, rows)
+}
+
+#[test]
+fn each_expectation_decides() {
+    let (moved, got) = (("move", json!({"id": "V-2", "time": "15:00"})), ("get", json!({"id": "V-2"})));
+    let right = "V-2 takes 1,253 minutes";
+    let outcome = |calls: &[(&str, Value)], answer: &str| visit(CLINIC, calls, answer).0;
+    let all = [moved.clone(), got.clone()];
+    assert_eq!(outcome(&all, right), Outcome::Success);
+    assert_eq!(outcome(&all, "V-2 takes 1256 minutes"), Outcome::TaskFail, "beyond the tolerance");
+    assert_eq!(outcome(&all, "It takes 1250 minutes"), Outcome::TaskFail, "one text of two");
+    assert_eq!(outcome(&[got.clone(), moved.clone()], right), Outcome::TaskFail, "in another order");
+    assert_eq!(outcome(&[moved.clone(), got.clone(), moved.clone()], right), Outcome::TaskFail, "moved twice");
+    let cancel = ("cancel", json!({"id": "V-1"}));
+    assert_eq!(outcome(&[moved.clone(), got.clone(), cancel], right), Outcome::TaskFail, "a forbidden call");
+    // Another row does not verify it, nor a result that a silent fault has struck.
+    let without = CLINIC.replace(
+        "  - in_order: [{tool: visits, action: move}, {tool: visits, action: get, arguments: {id: V-2}}]\n",
+        "",
+    );
+    let outcome = |text: &str, calls: &[(&str, Value)]| visit(text, calls, right).0;
+    assert_eq!(outcome(&without, &[got.clone(), moved.clone()]), Outcome::TaskFail, "not read after the write");
+    let other = ("move", json!({"id": "V-1", "time": "16:00"}));
+    let twice = without.replace("calls: 1,", "calls: 2,");
+    assert_eq!(
+        outcome(&twice, &[moved.clone(), got.clone(), other]),
+        Outcome::Success,
+        "another row was written after it"
+    );
+    let faulty = format!("{without}faults: [{{kind: corrupt, on: visits.get, column: minutes}}]\n");
+    assert_eq!(outcome(&faulty, &all), Outcome::TaskFail);
+    assert_eq!(outcome(&faulty, &[moved, got.clone(), got]), Outcome::Success);
+}
+
+#[test]
+fn a_step_that_fails_by_design_opens_no_chain() {
+    let (_, rows) = visit(CLINIC, &[("get", json!({"id": "V-9"})), ("get", json!({"id": "V-8"}))], "");
+    assert_eq!(
+        rows.iter().map(|row| (row.intended, row.chain)).collect::<Vec<_>>(),
+        [(Some(true), None), (Some(false), Some(1))]
+    );
+    let (_, rows) = visit(CLINIC, &[("list", json!({"id": "V-2"}))], "");
+    assert_eq!(rows[0].intended, Some(true), "an alternative is intended too");
+}
