@@ -20,6 +20,11 @@ pub(crate) fn help<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> 
     })
 }
 
+/// Returns the question for the most similar of many names, to be followed by other advice; empty if none is similar.
+pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    nearest_name(word, known).map_or_else(String::new, |name| format!("did you mean `{name}`? "))
+}
+
 /// Lists names in backticks, separated by commas.
 pub(crate) fn list(names: &[&str]) -> String {
     let mut listed: Vec<String> = names.iter().take(MAX_LISTED).map(|name| format!("`{name}`")).collect();

@@ -76,6 +76,7 @@ pub use failure::{
 };
 pub use faults::Faults;
 pub use foreign::ForeignSettings;
+pub use keywords::{schema_keywords, unknown_keywords};
 pub use pipeline::Engine;
 pub use render::{TemplateError, TemplateHost, TemplateServer, check_template, set_template_host, valid_example};
 pub use reply::{GuardedReply, Refusal};

@@ -286,6 +286,11 @@ fn input(compiler: &mut Compiler<'_>, pointer: &str, file: Object, discriminator
         let help = "rename it: in error texts a dot leads to a field inside of another".to_owned();
         compiler.at_key(&at, format!("the property `{name}` has a dot in its name"), help);
     }
+    for (at, keyword) in healbench_engine::unknown_keywords(&input) {
+        let help = suggest::nearest(&keyword, healbench_engine::schema_keywords());
+        let help = format!("{help}a keyword of your own begins with `x-`");
+        compiler.at_key(&format!("{pointer}{at}"), format!("`{keyword}` is no keyword of JSON Schema"), help);
+    }
     let declared: BTreeSet<&String> = input["properties"].as_object().into_iter().flat_map(Object::keys).collect();
     for (index, name) in input["required"].as_array().into_iter().flatten().enumerate() {
         if let Some(name) = name.as_str().filter(|name| !declared.contains(&(*name).to_owned())) {

@@ -4,6 +4,7 @@
 
 mod errors;
 mod expectations;
+mod findings;
 mod loading;
 mod mistakes;
 mod rendering;

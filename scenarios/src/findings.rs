@@ -1,0 +1,213 @@
+//! What a scenario says that its author cannot mean: the script is played once without mistakes, with faults.
+
+use healbench_core::{ErrorFormat, Guardrails, Object, Seed, ToolCall};
+use healbench_engine::definition::{FaultKind, Handler};
+use healbench_engine::{Engine, GuardedReply, StateChecks, World, WorldBase, contains_all};
+use serde_json::Value;
+
+use crate::Diagnostic;
+use crate::expectation::{EpisodeState, Expectation};
+use crate::load::document_of;
+use crate::locate::{Document, child};
+use crate::scenario::Scenario;
+
+/// The findings of [`Scenario::findings`], each in the order of the file.
+#[derive(Debug, Default)]
+pub struct Findings {
+    /// What makes the scenario unsolvable or solved from the start.
+    pub problems: Vec<Diagnostic>,
+    /// What may be meant.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// The number of trials whose mistakes are tried.
+const TRIALS: u32 = 8;
+
+impl Scenario {
+    /// Plays the script and returns what no author can mean. Empty for the scenario of a server.
+    pub fn findings(&self) -> Findings {
+        let mut findings = Findings::default();
+        if self.server.is_some() {
+            return findings;
+        }
+        // The text was parsed without errors before.
+        let Some(document) = document_of(&self.source) else { return findings };
+        let mut play = Play::new(self);
+        if play.unmet("").is_empty() {
+            let help = "add what the task is to change, or what it is to find out".to_owned();
+            let message = "all expectations hold before anything is done";
+            findings.problems.push(document.at_value("/expect", message.to_owned(), Some(help)));
+        } else if self.expect.iter().all(Expectation::is_guard) {
+            let message = "these expectations only forbid something, so nobody has to do the task";
+            findings.problems.push(document.at_value("/expect", message.to_owned(), None));
+        }
+        for (index, fault) in self.faults.iter().enumerate().filter(|(_, fault)| fault.from_call > self.task.max_calls)
+        {
+            let message = format!("the task allows {} calls, and this needs {}", self.task.max_calls, fault.from_call);
+            let at = child(&child("/faults", index), "from_call");
+            findings.problems.push(document.at_value(&at, message, None));
+        }
+        for index in 0..self.steps.len() {
+            findings.warnings.extend(play.unrefused(index, &document));
+            findings.problems.extend(play.step(index, &document));
+        }
+        if !self.expects_stop() && findings.problems.is_empty() {
+            let answer = self.answer.as_deref().unwrap_or_default();
+            for (index, expectation) in play.unmet(answer) {
+                let is_answer = matches!(expectation, Expectation::Answer(_)) && self.answer.is_none();
+                let help =
+                    is_answer.then(|| "give the `answer` of a reader that has made all calls of the script".to_owned());
+                let message = format!("the calls of the script do not lead to {expectation}");
+                findings.problems.push(document.at_value(&child("/expect", index), message, help));
+            }
+        }
+        findings
+    }
+}
+
+/// One episode of the script.
+struct Play<'a> {
+    scenario: &'a Scenario,
+    engine: Engine,
+    world: World,
+    succeeded: Vec<ToolCall>,
+    verified: Vec<bool>,
+}
+
+impl<'a> Play<'a> {
+    fn new(scenario: &'a Scenario) -> Play<'a> {
+        let engine = Engine::new(&scenario.tools, Guardrails::ALL, &ErrorFormat::Bare);
+        let base = WorldBase::new(scenario.world(Seed(1)));
+        Play {
+            scenario,
+            // The tools compiled when the scenario was loaded; without any, every call fails.
+            engine: engine.unwrap_or_else(|_| unreachable!("the schemas of a loaded scenario compile")),
+            world: World::new(base.into()),
+            succeeded: Vec::new(),
+            verified: scenario.rows_to_verify().map(|_| false).collect(),
+        }
+    }
+
+    fn call(&mut self, call: &ToolCall) -> GuardedReply {
+        let reply = self.engine.call(&mut self.world, call);
+        if reply.took_effect() {
+            self.succeeded.push(call.clone());
+        }
+        for (row, verified) in self.scenario.rows_to_verify().zip(&mut self.verified) {
+            if reply.state_changed != Some(false) && self.scenario.may_write(call, row) {
+                *verified = false;
+            } else if reply.fault.is_none() && row.is_shown(&reply.response.content) {
+                *verified = true;
+            }
+        }
+        reply
+    }
+
+    /// Returns the expectations that do not hold now, with their places.
+    fn unmet(&self, answer: &str) -> Vec<(usize, &'a Expectation)> {
+        let tables = self.world.tables();
+        let checks = StateChecks::new(self.scenario.state_checks().cloned(), tables.base().def());
+        let episode = EpisodeState {
+            state: &checks.results(tables),
+            gave_up: false,
+            succeeded: &self.succeeded,
+            verified: &self.verified,
+            answer: Some(answer),
+        };
+        let unmet = self.scenario.unmet(&episode);
+        let place = |one: &'a Expectation| self.scenario.expect.iter().position(|known| std::ptr::eq(known, one));
+        unmet.into_iter().filter_map(|one| Some((place(one)?, one))).collect()
+    }
+
+    /// Makes the call of a step, again as long as it meets a fault.
+    fn step(&mut self, index: usize, document: &Document<'_>) -> Option<Diagnostic> {
+        let step = &self.scenario.steps[index].step;
+        let at = child(&child("/script", index), "call");
+        for (argument, query) in &step.find {
+            let here = child(&child(&child("/script", index), "find"), argument);
+            if let Some(message) = self.find_problem(&query.column, &query.matching) {
+                return Some(document.at_value(&here, message, None));
+            }
+        }
+        let mut reply = self.call(&step.intended);
+        for _ in 0..self.scenario.task.max_calls {
+            // An agent that makes the call again after this one makes it twice.
+            if reply.fault.is_none() || reply.took_effect() {
+                break;
+            }
+            if reply.fault == Some(FaultKind::RateLimited) {
+                self.world.wait(u32::from(u16::MAX));
+            }
+            reply = self.call(&step.intended);
+        }
+        let text = reply.response.text().into_owned();
+        let class = reply.failure.as_ref().map(|failure| failure.class().name().to_owned());
+        match &step.fails {
+            Some(code) if class.as_ref() == Some(code) => None,
+            Some(code) => {
+                let result = class.unwrap_or_else(|| "success".to_owned());
+                Some(document.at_value(
+                    &at,
+                    format!("this call is to fail with {code}, and the result is {result}"),
+                    None,
+                ))
+            }
+            None if reply.took_effect() || step.optional || self.scenario.expects_stop() => None,
+            None => {
+                let help = "a call that fails by design says so: `fails: CODE`".to_owned();
+                Some(document.at_value(&at, format!("this call of the script fails: {text}"), Some(help)))
+            }
+        }
+    }
+
+    /// Returns why a record cannot be found in the present state, if it is one of the tables.
+    fn find_problem(&self, column: &str, matching: &Object) -> Option<String> {
+        let actions = || self.scenario.tools.iter().flat_map(|tool| &tool.actions);
+        if actions().any(|action| matches!(action.handler, Handler::Return(_))) {
+            return None;
+        }
+        let tables = self.world.tables();
+        let mut values: Vec<&Value> = Vec::new();
+        let mut is_shown = false;
+        for table in &tables.base().def().tables {
+            let found = tables.rows(&table.name).into_iter().filter(|row| contains_all(row, matching));
+            for value in found.filter_map(|row| row.get(column)) {
+                is_shown |= actions().any(|action| match &action.handler {
+                    Handler::Select { table: read, .. } => *read == table.name,
+                    handler => {
+                        handler.row_table() == Some(&table.name)
+                            || matches!(handler, Handler::Insert { table: written } if *written == table.name)
+                    }
+                });
+                if !values.contains(&value) {
+                    values.push(value);
+                }
+            }
+        }
+        match values.len() {
+            0 => Some(format!("no row with a `{column}` matches")),
+            1 if is_shown => None,
+            1 => Some("no action shows the row".to_owned()),
+            count => Some(format!("{count} rows with different values in `{column}` match")),
+        }
+    }
+
+    /// Returns a warning if a mistake of a step is accepted although it is another call. A read with other results is not refused by
+    /// any server.
+    fn unrefused(&self, index: usize, document: &Document<'_>) -> Option<Diagnostic> {
+        let planned = &self.scenario.steps[index];
+        if !planned.has_mistakes() {
+            return None;
+        }
+        let start = self.world.tables().base().def();
+        let accepted = (0..TRIALS).find_map(|trial| {
+            let draft = self.scenario.schedule(Seed(1), trial, start).script.steps.swap_remove(index).draft;
+            let mut world = self.world.clone();
+            let reply = self.engine.call(&mut world, &draft);
+            (reply.took_effect() && reply.state_changed == Some(true)).then_some(draft)
+        });
+        let message = format!("nothing refuses this mistake: {}", accepted?.wire_text());
+        let key = if planned.mistakes.is_empty() { "draw" } else { "mistakes" };
+        Some(document.at_value(&child(&child("/script", index), key), message, None))
+    }
+}

@@ -1,0 +1,121 @@
+//! What `validate` finds beyond the loader: scripts that cannot succeed, tasks that are done from the start.
+
+use healbench_scenarios::Findings;
+
+use super::*;
+
+const LIBRARY: &str = include_str!("../../examples/library-state.yaml");
+const CLINIC: &str = include_str!("../../examples/clinic-expectations.yaml");
+
+fn findings(text: &str) -> Findings {
+    scenario(text).findings()
+}
+
+/// Returns the problems of a text with a change, as lines with their messages.
+fn problems(text: &str, from: &str, to: &str) -> Vec<String> {
+    assert!(text.contains(from), "{from}");
+    let problems = findings(&text.replacen(from, to, 1)).problems;
+    problems.into_iter().map(|problem| format!("{}: {}", problem.line, problem.message)).collect()
+}
+
+#[test]
+fn nothing_is_found_in_what_is_shipped() {
+    for scenario in built_in() {
+        let Findings { problems, warnings } = scenario.findings();
+        assert!(problems.is_empty(), "{}: {problems:?}", scenario.id);
+        assert!(warnings.is_empty(), "{}: {warnings:?}", scenario.id);
+    }
+}
+
+#[test]
+fn what_no_author_means_is_found_at_its_place() {
+    let cases = [
+        // Expectations that the script does not meet.
+        (
+            LIBRARY,
+            "{id: B-2, shelf: C4, version: 4}",
+            "{id: B-2, shelf: C5, version: 4}",
+            "the calls of the script do not lead to a row in books",
+        ),
+        (CLINIC, "answer: Visit V-2 takes 1,250 minutes.", "answer: Done.", "do not lead to an answer with 1250"),
+        (
+            CLINIC,
+            "  - call: {tool: visits, action: get, arguments: {id: V-2}}\n    alternatives",
+            "  - call: {tool: visits, action: list}\n    optional: true\n    alternatives",
+            "do not lead to successful calls, in order",
+        ),
+        // A call that fails, and one that does not.
+        (LIBRARY, "arguments: {book: B-1}}", "arguments: {book: B-4}}", "this call of the script fails"),
+        (CLINIC, "fails: NOT_FOUND", "fails: CONFLICT", "is to fail with CONFLICT, and the result is NOT_FOUND"),
+        (
+            CLINIC,
+            "arguments: {id: V-9}",
+            "arguments: {id: V-1}",
+            "is to fail with NOT_FOUND, and the result is success",
+        ),
+    ];
+    for (text, from, to, message) in cases {
+        let found = problems(text, from, to);
+        assert!(found.iter().any(|problem| problem.contains(message)), "{to}: {found:?}");
+    }
+    assert!(findings(LIBRARY).problems.is_empty() && findings(CLINIC).problems.is_empty());
+}
+
+#[test]
+fn a_task_that_is_done_from_the_start_is_none() {
+    let (head, _) = LIBRARY.split_once("expect:").unwrap();
+    let script = "script:\n  - call: {tool: books, action: bring_back, arguments: {book: B-1}}\n";
+    let with = |expect: &str| {
+        findings(&format!("{head}expect:\n{expect}{script}"))
+            .problems
+            .into_iter()
+            .map(|one| one.message)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(with("  - row: {in: books, where: {id: B-2}}\n"), ["all expectations hold before anything is done"]);
+    assert_eq!(with("  - row: {in: books, where: {id: B-1, status: shelved}}\n"), Vec::<String>::new());
+    let guards =
+        with("  - no_row: {in: reminders, where: {book: B-1}}\n  - not_called: {tool: orders, action: place}\n");
+    assert_eq!(guards, ["these expectations only forbid something, so nobody has to do the task"]);
+}
+
+#[test]
+fn faults_records_and_mistakes_are_tried() {
+    let faults = format!("{CLINIC}faults: [{{kind: busy, on: visits.move, from_call: 11}}]\n");
+    let found = findings(&faults).problems;
+    assert!(found.iter().any(|problem| problem.message == "the task allows 10 calls, and this needs 11"), "{found:?}");
+    // A fault that passes is no problem.
+    let passing = format!("{CLINIC}faults: [{{kind: rate_limited, on: visits.move, calls: 3, retry_after: 30}}]\n");
+    assert!(findings(&passing).problems.is_empty());
+    let step = "arguments: {book: B-3, reader: R-2}}";
+    let find = |query: &str| {
+        problems(LIBRARY, step, &format!("{step}\n    find: {{book: {{column: id, matching: {query}}}}}"))
+    };
+    assert!(find("{title: Moss}").is_empty(), "{:?}", find("{title: Moss}"));
+    assert!(find("{title: Mos}")[0].contains("no row with a `id` matches"), "{:?}", find("{title: Mos}"));
+    assert!(find("{status: shelved}")[0].contains("rows with different values in `id` match"));
+    let mistake = "arguments: {id: B-2, version: 3, shelf: C4}}";
+    let warnings =
+        |kind: &str| findings(&LIBRARY.replace(mistake, &format!("{mistake}\n    mistakes: [{kind}]"))).warnings;
+    assert!(warnings("{kind: stale_value, field: version, value: 2}").is_empty());
+    let found = warnings("{kind: stale_value, field: shelf, value: C3}");
+    assert!(found[0].message.contains("nothing refuses this mistake") && found[0].message.contains("C3"), "{found:?}");
+}
+
+#[test]
+fn a_misspelt_keyword_of_a_schema_is_an_error() {
+    let cases = [
+        ("format: date", "fromat: date", "`format`?"),
+        ("minimum: 1", "minmum: 1", "`minimum`?"),
+        ("{type: string}", "{tyep: string}", "`type`?"),
+    ];
+    let text = include_str!("../../examples/warehouse-mistakes.yaml");
+    for (from, to, help) in cases {
+        let text = text.replacen(from, to, 1).replace("maximum: 500", "x-most: 500");
+        let problems = load_str("test.yaml", &text, Syntax::Yaml).map(|_| ()).unwrap_err();
+        let found = problems.iter().any(|problem| {
+            problem.message.contains("is no keyword of JSON Schema") && problem.help.as_ref().unwrap().contains(help)
+        });
+        assert!(found && problems.len() == 1, "{problems:?}");
+    }
+}
