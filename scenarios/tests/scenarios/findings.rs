@@ -20,7 +20,8 @@ fn problems(text: &str, from: &str, to: &str) -> Vec<String> {
 
 #[test]
 fn nothing_is_found_in_what_is_shipped() {
-    for scenario in built_in() {
+    let examples = load_suite(&[concat!(env!("CARGO_MANIFEST_DIR"), "/examples").into()]).unwrap();
+    for scenario in built_in().into_iter().chain(examples) {
         let Findings { problems, warnings } = scenario.findings();
         assert!(problems.is_empty(), "{}: {problems:?}", scenario.id);
         assert!(warnings.is_empty(), "{}: {warnings:?}", scenario.id);
