@@ -141,7 +141,10 @@ impl Segment {
 }
 
 fn has_text(item: &Value, name: &str, text: &str) -> bool {
-    item.get(name).is_some_and(|value| value.as_str().map_or_else(|| value.to_string() == text, |value| value == text))
+    item.get(name).is_some_and(|value| match value {
+        Value::String(value) => value == text,
+        other => serde_json::to_string(other).is_ok_and(|other| other == text),
+    })
 }
 
 /// Splits off a name, which ends before a dot or a bracket.
