@@ -13,7 +13,7 @@ use healbench_core::{
 use healbench_reader::{Profile, ProfileError, ScriptedAgent, shipped_profile, shipped_profiles};
 use healbench_runner::{Axes, build_plan};
 use healbench_scenarios::{
-    LoadError, Scenario, Source, Syntax, ToolList, load_stored, load_suite, load_tools, render_diagnostics,
+    Findings, LoadError, Scenario, Source, Syntax, ToolList, load_stored, load_suite, load_tools, render_diagnostics,
 };
 use healbench_store::{MAX_CELLS, PriceSource, RunDir};
 use healbench_text::{count, plain_text, pluralize};
@@ -91,6 +91,24 @@ pub(crate) fn tools(path: &Path, terminal: &Terminal) -> Result<ToolList, CliErr
         terminal.warn(&format!("{problems}\nused: {used} of `{}`, without those that have problems", path.display()));
     }
     Ok(list)
+}
+
+/// Plays the scripts of scenarios, prints warnings, and returns what no author can mean as one rendered error.
+pub(crate) fn findings(scenarios: &[Scenario], terminal: &Terminal) -> Result<(), CliError> {
+    let (mut diagnostics, mut warnings) = (Vec::new(), Vec::new());
+    for Findings { problems, warnings: more } in scenarios.iter().map(Scenario::findings) {
+        diagnostics.extend(problems);
+        warnings.extend(more);
+    }
+    let text = |scenario: &Scenario| (scenario.source.path.clone(), scenario.source.text.clone());
+    let sources = scenarios.iter().map(text).collect();
+    if !warnings.is_empty() {
+        terminal.warn(&render_diagnostics(&warnings, &sources, terminal.colors_messages()));
+    }
+    match diagnostics.is_empty() {
+        true => Ok(()),
+        false => Err(render_load_error(LoadError::Invalid { diagnostics, sources }, terminal)),
+    }
 }
 
 fn render_load_error(error: LoadError, terminal: &Terminal) -> CliError {

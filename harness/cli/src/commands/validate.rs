@@ -7,7 +7,7 @@ use healbench_text::{plain_text, pluralize};
 
 use crate::args::{LeakOutput, ValidateArgs};
 use crate::error::{CliError, ExitStatus};
-use crate::load::scenarios;
+use crate::load::{findings, scenarios};
 use crate::terminal::Terminal;
 
 /// The seed and the number of trials whose mistakes are audited: the defaults of a run.
@@ -16,6 +16,7 @@ const AUDITED: (Seed, u32) = (Seed(1), 20);
 /// Checks scenario files. Problems are returned as one error.
 pub(crate) fn validate(args: &ValidateArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     let scenarios = scenarios(&args.files, terminal)?;
+    findings(&scenarios, terminal)?;
     if args.leaks {
         let audits = scenarios.iter().map(|scenario| audit_leaks(scenario, AUDITED.0, AUDITED.1));
         let audits: Vec<LeakAudit> = audits.collect::<Result<_, _>>()?;
