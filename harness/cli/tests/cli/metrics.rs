@@ -82,7 +82,8 @@ struct Repetition<'a> {
 impl Repetition<'_> {
     fn count_unmet(&mut self) -> usize {
         let state = self.session.check(Deadline::NONE).unwrap();
-        let episode = EpisodeState { state: &state, gave_up: false, succeeded: &self.succeeded, ..EpisodeState::default() };
+        let episode =
+            EpisodeState { state: &state, gave_up: false, succeeded: &self.succeeded, ..EpisodeState::default() };
         self.scenario.unmet(&episode).len()
     }
 
