@@ -401,31 +401,6 @@ impl<'a> ScriptedAgent<'a> {
         self.stop("I found nothing that I can act on.")
     }
 
-    /// Turns a call of another tool than the intended one into a call of the action that the statements suggest, if that is
-    /// the intended one.
-    fn switch_tool(&mut self, statements: &[Statement]) -> bool {
-        let Some(step) = self.script_step() else { return false };
-        if self.draft.tool == step.intended.tool || self.lookup.is_some() {
-            return false;
-        }
-        let action = action_of(&self.start, &step.intended).unwrap_or_default();
-        let is_meant = |statement: &Statement| match statement {
-            Statement::Suggest { tool: Some(tool), action: suggested } => {
-                *tool == step.intended.tool && (suggested == action || action.is_empty())
-            }
-            _ => false,
-        };
-        if !statements.iter().any(is_meant) || !self.takes_up("actions", "tool", self.profile.uptake.actions) {
-            return false;
-        }
-        self.draft = step.intended.clone();
-        for argument in step.find.keys() {
-            paths::remove(&mut self.draft.arguments, argument);
-        }
-        self.fill_found_values();
-        true
-    }
-
     /// Repairs the current call as far as the statements explain the failure. Returns false if nothing changed.
     fn apply_repairs(&mut self, statements: &[Statement]) -> bool {
         let mut fixes = 0;
