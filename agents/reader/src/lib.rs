@@ -17,8 +17,10 @@ mod wrong_values;
 
 pub use agent::ScriptedAgent;
 use healbench_core::{DrawKey, Script, ToolSpec};
-pub use moves::{Moves, Shares};
-pub use profile::{Profile, ProfileError, Uptake, shipped_profile, shipped_profiles};
+pub use profile::{
+    Profile, ProfileError, ProfileFile, Uptake, fitted_profiles, shipped_profile, shipped_profile_file,
+    shipped_profiles,
+};
 
 /// The data that a scripted agent works with.
 #[derive(Debug, Clone, Copy)]

@@ -18,6 +18,7 @@ mod draw;
 mod environment;
 mod error_class;
 mod error_kind;
+mod moves;
 mod numbers;
 mod plan;
 mod preamble;
@@ -51,6 +52,7 @@ pub use environment::{
 };
 pub use error_class::ErrorClass;
 pub use error_kind::{ERROR_KINDS, ErrorKind, ErrorReading, ErrorSource};
+pub use moves::{Moves, Shares};
 pub use numbers::NumberTexts;
 pub use plan::{CellRef, DuplicateName, ListedEpisode, Plan, PlanOrder, PlannedEnvironment, PlannedScenario};
 pub use preamble::{DEFAULT_SYSTEM_TEXT, default_preamble, preamble};
@@ -60,7 +62,7 @@ pub use rows::{
     RecordedTurns, Records, ResponseRecord,
 };
 pub use script::{RecordQuery, Script, Step};
-pub use settings::{ChangedSetting, changed_settings};
+pub use settings::{ChangedSetting, FITTED, Fitted, changed_settings};
 pub use shard::{Episodes, InvalidShard, MAX_SHARDS, Shards, format_numbers};
 pub use tool_failure::{Code, Severity, ToolFailure, detail_texts};
 pub use turn::{Agent, AgentError, EpisodeStart, Origin, ProgramReport, Turn, TurnCost, Usage};

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use healbench_core::{DrawKey, Seed};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::fit::{FOLDS, fit_tables, folds};
@@ -20,7 +21,7 @@ const MOST_ALONE: usize = 100;
 const MIN_TASKS: u64 = 10;
 
 /// A way to expect moves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
     /// The profile: shares of kind and agent.
@@ -52,7 +53,7 @@ impl Method {
 }
 
 /// The scores of a run's moves.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Judgement {
     /// Held out by task; null with fewer than two tasks.
     pub by_task: Option<HeldOutScores>,
@@ -61,7 +62,7 @@ pub struct Judgement {
 }
 
 /// The parts that are held out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HeldOutBy {
     /// Tasks.
@@ -71,7 +72,7 @@ pub enum HeldOutBy {
 }
 
 /// The scores of held-out moves.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct HeldOutScores {
     /// The parts.
     pub by: HeldOutBy,
@@ -84,7 +85,7 @@ pub struct HeldOutScores {
 }
 
 /// The scores of the held-out moves of an agent, or of all.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct GroupScores {
     /// The agent; null for all together.
     pub agent: Option<String>,
@@ -105,7 +106,7 @@ pub struct GroupScores {
 }
 
 /// The scores of a method.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct MethodScore {
     /// The method.
     pub method: Method,
@@ -115,7 +116,7 @@ pub struct MethodScore {
 }
 
 /// The log score of a baseline minus that of the profile: above 0, the profile is better.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Skill {
     /// The mean over tasks.
     pub mean: f64,
@@ -124,7 +125,7 @@ pub struct Skill {
 }
 
 /// A conclusion about a profile.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// It expects moves better than the better of both baselines.

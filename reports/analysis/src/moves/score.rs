@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use healbench_core::Draws;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::model::Shares;
@@ -13,7 +14,7 @@ use crate::statistics::Interval;
 pub(super) const DRAWS: u32 = 200;
 
 /// Scores of shares; the lower, the better.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Scores {
     /// The negative natural logarithm of the share of the move that was made.
     pub log: f64,
@@ -41,7 +42,7 @@ impl Scores {
 }
 
 /// The scores of a profile with the true shares, over draws of as many moves in the same tasks.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct PerfectScore {
     /// The means.
     pub mean: Scores,
