@@ -138,7 +138,10 @@ mod by_kind {
             *share =
                 found.ok_or_else(|| serde::de::Error::custom(format!("there are no shares of `{}`", entry.name)))?;
         }
-        Ok(shares)
+        match named.into_keys().next() {
+            Some(unknown) => Err(serde::de::Error::custom(format!("`{unknown}` is no kind of error"))),
+            None => Ok(shares),
+        }
     }
 }
 

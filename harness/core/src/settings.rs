@@ -126,7 +126,6 @@ fn add_changes(name: &str, from: &Value, to: &Value, changes: &mut Vec<ChangedSe
 
 /// What a simulated reader was fitted to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Fitted {
     /// The logs or runs, with their version and licence.
     pub source: String,
@@ -138,7 +137,7 @@ pub struct Fitted {
     pub moves: u64,
     /// The day of the newest of the runs or imports.
     pub date: String,
-    /// How moves in held-out tasks were expected.
+    /// How well moves in held-out tasks were predicted.
     pub verdict: String,
 }
 

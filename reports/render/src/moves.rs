@@ -23,13 +23,13 @@ const RATES: [(&str, &str, RateOf); 4] = [
     ("right_told", "changes that are right where the text says what to do", |found| &found.profile.right_told),
     ("right_untold", "changes that are right where it does not", |found| &found.profile.right_untold),
     ("repeat_again", "repeated after a repetition", |found| &found.profile.repeat_again),
-    ("later_stop", "odds of stopping after later errors, times", |found| &found.profile.later_stop),
+    ("later_stop", "factor of the odds of stopping after later errors", |found| &found.profile.later_stop),
 ];
 
 fn method_name(method: Method) -> &'static str {
     match method {
-        Method::Profile => "the profile",
-        Method::Plain => "observed shares of the group",
+        Method::Profile => "kind and agent",
+        Method::Plain => "plain shares",
         Method::KindAlone => "kind alone",
         Method::AgentAlone => "agent alone",
         Method::All => "one table for all",
@@ -53,7 +53,7 @@ pub fn calibration(found: &Calibration, width: usize) -> String {
 }
 
 fn shares_table(found: &Calibration) -> Table {
-    let more = [["", "moves"], ["", "tasks"], ["observed", "shares"]];
+    let more = [["", "moves"], ["", "tasks"], ["plain", "shares of"]];
     let row = |kind: &KindMoves| {
         let estimates = [kind.changed, kind.repeated, kind.other_tool].map(|found| share_and_interval(&found));
         let observed = kind.plain.shares.map(|share| format!("{:.0} ", share * 100.0)).concat();
@@ -130,7 +130,7 @@ fn scores_table(found: &Calibration, scores: &HeldOutScores) -> Table {
     let score = |group: &GroupScores, method: Method| {
         group.methods.iter().find(|score| score.method == method).map(|score| score.scores)
     };
-    let title = format!("Scores by {by}, each of {} held out; lower is better", count(scores.folds));
+    let title = format!("Held out by {by}, in {} parts; lower is better", count(scores.folds));
     let mut lines = vec![TableLine::Title(StyledSpan::new(title, Paint::Plain))];
     lines.extend(Method::ALL.map(|method| row(method_name(method), &|group| score(group, method))));
     lines.push(row("a perfect profile", &|group| Some(group.perfect.mean)));
@@ -145,18 +145,25 @@ pub fn verdict_sentence(found: &Calibration) -> String {
         return "It cannot be judged: there is one task.".to_owned();
     };
     let Some(group) = found.own(scores) else { return "It cannot be judged.".to_owned() };
-    let skills = [("the kind alone", group.over_kind), ("the agent alone", group.over_agent)];
-    let [kind, agent] = skills.map(|(baseline, skill)| format!("{} over {baseline}", skill_text(skill)));
     let tasks = pluralize(group.tasks, "task");
-    match group.verdict {
+    let over = |baseline: &str, skill: Skill| format!("{} over {baseline}", skill_text(skill));
+    let (verdict, simpler, skills) = match found.profile.agent {
+        Some(_) => {
+            let skills = [over("the kind alone", group.over_kind), over("the agent alone", group.over_agent)];
+            (group.verdict, "the better of both simpler tables", skills.join(", "))
+        }
+        // The table of kinds is what is written.
+        None => (group.kind_verdict, "one table for all kinds", over("it", group.kind_over_all)),
+    };
+    match verdict {
         None => format!("With {tasks}, it cannot be judged."),
         Some(verdict) => {
             let said = match verdict {
-                Verdict::Better => "it is better than both simpler tables".to_owned(),
-                Verdict::Worse => "it is worse than the better of both simpler tables".to_owned(),
-                Verdict::CannotBeTold => format!("whether it is better cannot be told with {tasks}"),
+                Verdict::Better => format!("it is better than {simpler}"),
+                Verdict::Worse => format!("it is worse than {simpler}"),
+                Verdict::CannotBeTold => format!("it cannot be told with {tasks} whether it is better than {simpler}"),
             };
-            format!("Held out by task, {said}: skill {kind}, {agent}.")
+            format!("Held out by task, {said}: skill {skills}.")
         }
     }
 }
@@ -172,7 +179,7 @@ fn decimals(interval: Interval) -> String {
 }
 
 fn decimal(number: f64) -> String {
-    if number.is_finite() { format!("{number:.3}") } else { "infinite".to_owned() }
+    format!("{number:.3}")
 }
 
 fn notes(found: &Calibration) -> Vec<String> {
@@ -185,13 +192,16 @@ fn notes(found: &Calibration) -> Vec<String> {
     let left_out: Vec<String> =
         left_out.iter().filter(|(number, _)| *number > 0).map(|(number, noun)| plural_of(*number, noun)).collect();
     let mut notes = vec![
-        "[]: 95% intervals; tasks are their clusters. Observed shares: changed, repeated, other tool, stopped, in percent, of the narrowest group with 5 tasks: the agent's moves of the kind (cell), those of all agents (kind), or all."
-            .to_owned(),
-        "In logs, right means that the next attempt succeeded. Skill: the log score of the simpler table minus that of the profile; above 0, the profile is better."
+        format!(
+            "[]: 95% intervals; tasks are their clusters. Plain shares: changed, repeated, other tool, stopped, in percent, smoothed, of the narrowest \
+             group with 5 tasks: the agent's moves of the kind (cell), those of all agents (kind), or all. Written is the table \"{}\".",
+            method_name(if found.profile.agent.is_some() { Method::Profile } else { Method::KindAlone })
+        ),
+        "In logs, right means that the next attempt succeeded. Skill: the log score of the simpler table minus that of the written one; above 0, the written one is better."
             .to_owned(),
     ];
     if !left_out.is_empty() {
-        notes.push(format!("Left out: {}.", left_out.join(", ")));
+        notes.push(format!("Left out, of all agents: {}.", left_out.join(", ")));
     }
     notes
 }
@@ -222,11 +232,12 @@ pub fn prediction(found: &Prediction, profile: &str, fitted: Option<&Fitted>, wi
         let [log, best] = [scores.log, perfect.mean.log].map(decimal);
         let [brier, best_brier] = [scores.brier, perfect.mean.brier].map(decimal);
         let range = decimals(perfect.log_range);
-        let scored =
-            format!("Log score {log}; if the profile were perfect, {best} {range}. Brier {brier}; {best_brier}.");
+        let scored = format!(
+            "Log score {log}; if the profile were perfect, {best} {range}. Brier score {brier}; if it were perfect, {best_brier}."
+        );
         lines.extend(wrap(&scored, " ", width));
     }
-    let note = "Each cell: predicted, observed. Gap: the mean absolute difference, and that of a perfect profile with as many moves; it decides nothing.";
+    let note = "Each cell: predicted, observed. Gap: the mean absolute difference, and that of a perfect profile with as many moves; it decides nothing. No repair is expected after a call of another tool.";
     lines.extend(wrap(note, " ", width));
     lines.join("\n") + "\n"
 }
@@ -324,7 +335,26 @@ fn informed_by(estimate: &Estimate) -> String {
     }
 }
 
-/// Returns the shares with four digits, cut, so that they add up to 1 at most.
+/// Returns the shares with four digits, none of them 0, so that the first three add up to 1 at most.
 fn rounded(shares: Shares) -> Shares {
-    shares.map(|share| (share * 1e4).floor() / 1e4)
+    let mut cut = shares.map(|share| (share * 1e4).floor().max(1.0));
+    let excess = (cut[..3].iter().sum::<f64>() - 9999.0).max(0.0);
+    let largest = (0..3).max_by(|one, other| cut[*one].total_cmp(&cut[*other])).unwrap_or(0);
+    cut[largest] -= excess;
+    cut.map(|share| share / 1e4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounded_shares_are_no_zeros_and_leave_a_share_of_stopping() {
+        assert_eq!(rounded([0.5, 0.25, 0.125, 0.125]), [0.5, 0.25, 0.125, 0.125]);
+        for shares in [[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0], [0.499_999, 0.499_999, 0.000_002, 0.0]] {
+            let found = rounded(shares);
+            assert!(found.iter().all(|share| *share > 0.0), "{found:?}");
+            assert!(found[..3].iter().sum::<f64>() <= 0.9999 + 1e-12, "{found:?}");
+        }
+    }
 }

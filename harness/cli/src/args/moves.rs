@@ -14,21 +14,21 @@ pub(crate) struct CalibrateArgs {
     /// Runs: directories, names in `runs`, or `latest`.
     #[arg(required = true, value_name = "RUN", value_parser = run_name())]
     pub(crate) runs: Vec<PathBuf>,
-    /// The agents to fit, as one [default: all]
+    /// The agents to fit, taken as one [default: all]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) agent: Vec<String>,
-    /// Write the profile to a file, for `run --agent scripted:FILE` and `predict`.
+    /// Write the profile to a file, which is replaced, for `run --agent scripted:FILE` and `predict`.
     #[arg(long, short, value_name = "FILE.toml")]
     pub(crate) out: Option<PathBuf>,
     /// What the runs are, with version and licence, for the head of the profile [default: the names of the runs]
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub(crate) source: Option<String>,
     #[command(flatten)]
     pub(crate) moves: MoveArgs,
 }
 
-/// Compares the moves that a simulated reader is expected to make after errors with those that agents made. Runs that the reader was fitted
-/// to say nothing: take others.
+/// Compares the moves that a simulated reader is expected to make after errors with those that agents made. Use runs that it was not fitted
+/// to.
 #[derive(Debug, Args)]
 pub(crate) struct PredictArgs {
     /// Runs: directories, names in `runs`, or `latest`.

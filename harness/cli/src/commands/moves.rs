@@ -99,7 +99,7 @@ impl ReadMoves {
         }
         let index = |name: &String| {
             let found = known.iter().position(|each| each == name);
-            found.ok_or_else(|| unknown("agent with an error", name, known.iter().cloned()))
+            found.ok_or_else(|| unknown("agent (of those with an error that counts)", name, known.iter().cloned()))
         };
         given.iter().map(index).collect()
     }
@@ -113,11 +113,20 @@ fn read_moves(runs: &[PathBuf], args: &MoveArgs) -> Result<ReadMoves, CliError> 
         let opened: Vec<(RunDir, RunManifest)> =
             runs.iter().map(|run| Ok(RunDir::open(run)?)).collect::<Result<_, CliError>>()?;
         check_filters(args, &opened)?;
+        let mut seen: BTreeSet<PathBuf> = BTreeSet::new();
         for ((run, manifest), path) in opened.iter().zip(runs) {
+            let full = std::fs::canonicalize(path).map_err(|source| CliError::read(path, &source))?;
+            if !seen.insert(full.clone()) {
+                let message = format!(
+                    "{} is named twice, and its errors would count twice",
+                    shell_quote(&path.to_string_lossy())
+                );
+                return Err(CliError::new(message).kind(ErrorKind::Invalid));
+            }
             let plan = &manifest.plan;
             let agent = |cell: CellRef| accepts(args, plan, cell).then(|| plan.agents[cell.agent].title());
             of_one_state(run, manifest, || Ok(reader.read(&Rows(run), manifest, &agent)?))?;
-            names.extend(path.file_name().map(|name| name.to_string_lossy().into_owned()));
+            names.extend(full.file_name().map(|name| name.to_string_lossy().into_owned()));
             date = date.max(manifest.started.chars().take_while(|c| *c != 'T').collect());
         }
         Ok(ReadMoves { observations: reader.finish(), names, date })

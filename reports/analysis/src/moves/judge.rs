@@ -103,6 +103,10 @@ pub struct GroupScores {
     pub over_agent: Skill,
     /// The conclusion over the better of both; null below 10 tasks.
     pub verdict: Option<Verdict>,
+    /// The scores of one table for all, minus those of the kind alone.
+    pub kind_over_all: Skill,
+    /// The conclusion of the kind alone over one table for all; null below 10 tasks.
+    pub kind_verdict: Option<Verdict>,
 }
 
 /// The scores of a method.
@@ -128,9 +132,9 @@ pub struct Skill {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It expects moves better than the better of both baselines.
+    /// It predicts moves better than the better baseline.
     Better,
-    /// It expects them worse.
+    /// It predicts them worse.
     Worse,
     /// The tasks do not tell.
     CannotBeTold,
@@ -210,9 +214,9 @@ fn group_scores(own: &[&Expected], agent: Option<String>, seed: Seed) -> Option<
             .collect()
     };
     let scored: Vec<Vec<(usize, Scores)>> = (0..Method::ALL.len()).map(by_method).collect();
-    let skill = |method: Method| {
+    let skill_of = |of: Method, method: Method| {
         let baseline = &scored[method as usize];
-        let pairs = scored[Method::Profile as usize].iter().zip(baseline);
+        let pairs = scored[of as usize].iter().zip(baseline);
         Skill::of(pairs.map(|((task, profile), (_, baseline))| (*task, baseline.log - profile.log)))
     };
     let methods: Option<Vec<MethodScore>> = Method::ALL
@@ -223,7 +227,10 @@ fn group_scores(own: &[&Expected], agent: Option<String>, seed: Seed) -> Option<
     let moves: Vec<Observation> = own.iter().map(|expected| expected.made).collect();
     let perfect: Vec<Shares> = own.iter().map(|expected| expected.perfect).collect();
     let tasks = moves.iter().map(|made| made.task).collect::<BTreeSet<usize>>().len() as u64;
+    let skill = |baseline: Method| skill_of(Method::Profile, baseline);
     let (over_kind, over_agent) = (skill(Method::KindAlone)?, skill(Method::AgentAlone)?);
+    let kind_over_all = skill_of(Method::KindAlone, Method::All)?;
+    let is_judged = tasks >= MIN_TASKS;
     Some(GroupScores {
         agent,
         tasks,
@@ -232,7 +239,9 @@ fn group_scores(own: &[&Expected], agent: Option<String>, seed: Seed) -> Option<
         perfect: PerfectScore::of(&moves, &perfect, &mut DrawKey::of_run(seed).draws("perfect profile", 0))?,
         over_kind,
         over_agent,
-        verdict: (tasks >= MIN_TASKS).then(|| Verdict::of(over_kind, over_agent)),
+        verdict: is_judged.then(|| Verdict::of(over_kind, over_agent)),
+        kind_over_all,
+        kind_verdict: is_judged.then(|| Verdict::of(kind_over_all, kind_over_all)),
     })
 }
 

@@ -23,7 +23,7 @@ pub struct MovesProfile {
     /// First errors of chains.
     pub moves: u64,
     /// The shares after errors of each kind, in the order of the kinds. Kinds without moves have the shares that the agent's other kinds, and
-    /// other agents, let expect.
+    /// other agents, suggest.
     pub kinds: Vec<KindMoves>,
     /// The share of changes that are right where the text says what to do. In a trace, right means that the attempt succeeded.
     pub right_told: Estimate,

@@ -173,3 +173,10 @@ fn later_errors_stop_and_repeat_as_the_profile_says() {
     assert_eq!(fit(&same[0]).profile(Some(0)), fit(&same[1]).profile(Some(0)));
     assert_eq!(predict(&profile, &same[0], Seed(1)), predict(&profile, &same[1], Seed(1)));
 }
+
+#[test]
+fn a_move_with_a_share_of_0_has_a_finite_score() {
+    let score = Scores::of([1.0, 0.0, 0.0, 0.0], 1);
+    assert!(near(score.log, 6.0 * 10f64.ln()) && near(score.brier, 2.0), "{score:?}");
+    assert!(near(Scores::of([1.0, 0.0, 0.0, 0.0], 0).log, 0.0));
+}
