@@ -19,6 +19,7 @@ pub use agent::ScriptedAgent;
 use healbench_core::{DrawKey, Script, ToolSpec};
 pub use moves::{Moves, Shares};
 pub use profile::{Profile, ProfileError, Uptake, shipped_profile, shipped_profiles};
+pub use repair::{has_type, is_within};
 
 /// The data that a scripted agent works with.
 #[derive(Debug, Clone, Copy)]
