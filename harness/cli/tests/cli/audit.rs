@@ -97,7 +97,7 @@ fn wrong_usage_is_refused_with_a_way_out() {
         (&["--tool", "tell"], "the server has no tool `tell`; did you mean `tells`?"),
         (
             &["--baseline", "other.json"],
-            "its format is `audit-score/0`, and this version compares with `audit-score/1`",
+            "its format is `audit-score/0`, and this version compares with `audit-score/2`",
         ),
         (&["--baseline", "none.json"], "write one with `healbench audit --output json=FILE`"),
         (&["--output", "xml"], "unknown form `xml`; known: terminal, json, junit, markdown"),
