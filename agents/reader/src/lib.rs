@@ -12,6 +12,7 @@ mod profile;
 pub mod reading;
 mod records;
 mod repair;
+pub mod soft_errors;
 mod text_cache;
 mod wrong_values;
 

@@ -6,7 +6,7 @@ use healbench_core::{
 };
 use healbench_engine::accepts;
 use healbench_reader::reading::{Statement, Vocabulary, read, read_statements};
-use healbench_reader::{Profile, ScriptedAgent, has_type, is_within, shipped_profile};
+use healbench_reader::{Profile, ScriptedAgent, has_type, is_within, shipped_profile, soft_errors};
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
@@ -39,12 +39,26 @@ pub(crate) fn statements(text: &str, tools: &[ToolSpec], base: &Value, sent: &Va
     read_statements(text, &Vocabulary::new(tools, &script), sent)
 }
 
-/// Returns true if a success says that the call was not done. That a search found nothing is no error.
+/// Keys of JSON that hold the words of an error.
+const MESSAGES: [&str; 6] = ["message", "detail", "error", "errors", "reason", "msg"];
+
+/// Returns true if a success says that the call was not done: by the wordings and keys that are looked for in logs, or because the reader
+/// finds an error in it. That a search found nothing is none, and neither is a document, nor a record that says of something that it failed.
 pub(crate) fn reports_error(answer: &Answer, tool: &ToolSpec, sent: &Value) -> bool {
     let vocabulary = Vocabulary::of_tools(std::slice::from_ref(tool));
     let structured = answer.result.structured.as_ref().map(Value::to_string);
     let mut texts = std::iter::once(answer.text.as_str()).chain(structured.as_deref());
-    texts.any(|text| read(text, &vocabulary, sent, None).kind.is_some_and(|kind| kind != ErrorKind::NothingFound))
+    texts.any(|text| {
+        let unwrapped = soft_errors::unwrap(text);
+        let is_message = || match serde_json::from_str::<Value>(&unwrapped.text) {
+            Ok(value) => MESSAGES.iter().any(|key| value.get(key).is_some()),
+            Err(_) => !unwrapped.text.trim_start().starts_with('#'),
+        };
+        let kind = || read(&unwrapped.text, &vocabulary, sent, None).kind;
+        unwrapped.is_flagged
+            || unwrapped.is_error_text
+            || is_message() && kind().is_some_and(|kind| kind != ErrorKind::NothingFound)
+    })
 }
 
 /// Returns true if a success does what was asked for but for a part of the call, and says so: beside the answer to the base call there is
