@@ -56,7 +56,8 @@ pub(crate) fn of_answer(definition: &Value, answer: &Answer) -> Vec<Defect> {
     if let Some(structured) = result.structured.as_ref().filter(|_| result.is_error) {
         defects.push(("structured-error", structured.to_string()));
     }
-    if result.is_error && !answer.has_text() {
+    let is_structured_alone = result.content.is_empty() && result.structured.is_some();
+    if !answer.has_text() && (result.is_error || is_structured_alone) {
         let instead = match (result.content.is_empty(), &result.structured) {
             (true, None) => "no content".to_owned(),
             (true, Some(_)) => "structured content alone".to_owned(),
@@ -126,6 +127,8 @@ mod tests {
         assert_eq!(of(true, Vec::new(), Some(json!({"e": "no"}))), ["output-schema", "structured-error", "no-text"]);
         let resource = ContentBlock::Other(json!({"type": "resource", "resource": {"uri": "a:b", "text": "no"}}));
         assert_eq!(of(true, vec![resource], None), ["no-text"]);
+        // Text that repeats it would arrive everywhere.
+        assert_eq!(of(false, Vec::new(), Some(json!({"n": 1}))), ["no-text"]);
         // Of a tool that promises nothing, both are right.
         let plain = CallResult { content: text(), ..CallResult::default() };
         assert_eq!(of_answer(&json!({}), &answer(plain)), []);

@@ -94,7 +94,11 @@ pub const FINDINGS: [FindingEntry; 27] = [
         "wrong arguments are answered with a JSON-RPC error, which clients may not show to their models",
         |probe| is_scored(probe) && probe.answer == AnswerKind::ProtocolError,
     ),
-    other_entry("no-text", Severity::Warning, "an error has no text block, and some clients show nothing else"),
+    other_entry(
+        "no-text",
+        Severity::Warning,
+        "an error has no text block, or a success structured content alone: some clients show text blocks only",
+    ),
     other_entry(
         "structured-error",
         Severity::Warning,
