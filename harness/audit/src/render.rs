@@ -84,7 +84,7 @@ fn reached(report: &AuditReport) -> Option<String> {
     let environment = report.environment.as_ref()?;
     let others = match environment.other_reasons {
         0 => String::new(),
-        others => format!("; others for {}", pluralize(others as u64, "other reason")),
+        others => format!(" (1 of {} reasons)", count(others as u64 + 1)),
     };
     let calls = pluralize(environment.calls as u64, "call");
     Some(format!(

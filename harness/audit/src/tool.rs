@@ -204,7 +204,8 @@ impl Auditor<'_> {
         let is_soft = |answer: &Answer| reports_error(answer, spec, &arguments);
         let state = end.unwrap_or_else(|| match answers.as_slice() {
             [first, second] if first.is_refusal() || second.is_refusal() => BaseState::Refused,
-            [first, second] if is_soft(first) || is_soft(second) => BaseState::RefusedSoftly,
+            // A switch says something else each time.
+            [first, second] if is_soft(first) && is_soft(second) => BaseState::RefusedSoftly,
             [first, second] if first.hash != second.hash => BaseState::Volatile,
             _ => BaseState::Accepted,
         });
