@@ -12,6 +12,7 @@ mod profile;
 pub mod reading;
 mod records;
 mod repair;
+pub mod soft_errors;
 mod text_cache;
 mod wrong_values;
 
@@ -21,6 +22,7 @@ pub use profile::{
     Profile, ProfileError, ProfileFile, Uptake, fitted_profiles, shipped_profile, shipped_profile_file,
     shipped_profiles,
 };
+pub use repair::{has_type, is_within};
 
 /// The data that a scripted agent works with.
 #[derive(Debug, Clone, Copy)]

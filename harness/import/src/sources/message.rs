@@ -1,10 +1,10 @@
 //! Messages: their texts, calls and results, in the forms of all sources that have messages.
 
+use healbench_reader::soft_errors::is_nothing;
 use serde_json::{Map, Value};
 
 use crate::conversation::Tool;
 use crate::draft::Draft;
-use crate::judge::is_nothing;
 
 /// Properties of the messages of a source.
 #[derive(Debug, Clone, Copy, Default)]
