@@ -10,7 +10,8 @@ use healbench_analysis::{Report, ReportRow, Verdict, verdict};
 use healbench_text::{Paint, StyledSpan, TableCell, plain_text};
 
 /// The note on rows of simulated readers.
-pub(super) const READERS_NOTE: &str = "Rows of simulated readers (`scripted:`) show how far a reader gets with these texts, not how a real model behaves.";
+pub(super) const READERS_NOTE: &str =
+    "Rows of simulated readers (`scripted:`) show how far a text gets them, not how a real model behaves.";
 
 /// Options of the terminal output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

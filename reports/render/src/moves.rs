@@ -11,7 +11,7 @@ use healbench_analysis::statistics::Interval;
 use healbench_core::{ERROR_KINDS, Fitted};
 use healbench_text::{Paint, StyledSpan, Table, TableLine, plain_text, wrap};
 
-use super::labels::{INDENT, plain_cell};
+use super::labels::{INDENT, READERS_NOTE, plain_cell};
 use super::number::{UNKNOWN, count, percent, percent_interval, pluralize};
 
 /// The moves whose shares are printed, in their order.
@@ -252,26 +252,27 @@ fn fitted_text(fitted: Option<&Fitted>) -> String {
     format!("fitted to {moves} of {agents} in {tasks} ({source}; {date})")
 }
 
-/// `perfect: not fitted; persistent (121 first errors in 73 tasks), yielding (…): fitted to AgentDojo, 2026-11-26`.
+/// Returns the note on rows of simulated readers, with what each was fitted to.
 pub(super) fn fitted_readers(readers: &[&AgentReport]) -> String {
-    let mut said: Vec<(String, Vec<String>)> = Vec::new();
+    if readers.iter().all(|reader| reader.fitted.is_none()) {
+        return "Rows of simulated readers (`scripted:`), fitted to no model, show how far a text gets them."
+            .to_owned();
+    }
+    let mut said: Vec<(String, Vec<&str>)> = Vec::new();
     for reader in readers {
         let name = reader.agent.split_once(':').map_or(reader.agent.as_str(), |(_, name)| name);
-        let (to, shown) = match &reader.fitted {
-            None => ("not fitted".to_owned(), name.to_owned()),
-            Some(fitted) => {
-                let [moves, tasks] = [(fitted.moves, "first error"), (fitted.tasks, "task")]
-                    .map(|(number, noun)| pluralize(number, noun));
-                (format!("fitted to {}, {}", fitted.source, fitted.date), format!("{name} ({moves} in {tasks})"))
-            }
+        let to = match &reader.fitted {
+            None => "not fitted".to_owned(),
+            Some(fitted) => format!("fitted to {}, {}", fitted.source, fitted.date),
         };
         match said.iter_mut().find(|(other, _)| *other == to) {
-            Some((_, names)) => names.push(shown),
-            None => said.push((to, vec![shown])),
+            Some((_, names)) => names.push(name),
+            None => said.push((to, vec![name])),
         }
     }
     let said = said.into_iter().map(|(text, names)| format!("{}: {text}", names.join(", ")));
-    plain_text(&said.collect::<Vec<String>>().join("; ")).into_owned()
+    let said = said.collect::<Vec<String>>().join("; ");
+    format!("{READERS_NOTE} {}.", plain_text(&said))
 }
 
 fn prediction_table(title: &str, shares: &[SharePrediction]) -> Table {

@@ -9,8 +9,8 @@ use super::ablation;
 use super::answer::sentences;
 use super::claims;
 use super::labels::{
-    Detail, Estimate, INDENT, READERS_NOTE, TerminalOptions, align_estimates, condition_label, format_name,
-    paint_if_clear, plain_cell,
+    Detail, Estimate, INDENT, TerminalOptions, align_estimates, condition_label, format_name, paint_if_clear,
+    plain_cell,
 };
 use super::moves::fitted_readers;
 use super::number::{
@@ -415,7 +415,7 @@ pub(super) fn agent_notes(report: &Report) -> Vec<String> {
     let mut notes = Vec::new();
     let readers: Vec<&AgentReport> = report.agents.iter().filter(|agent| agent.kind == AgentKind::Scripted).collect();
     if !readers.is_empty() {
-        notes.push(format!("{READERS_NOTE} {}.", fitted_readers(&readers)));
+        notes.push(fitted_readers(&readers));
     }
     if report.agents.iter().any(|agent| agent.opening == Some(Opening::Seeded)) {
         notes.push("seeded: the conversation begins with the scheduled mistake as the model's first call.".to_owned());

@@ -53,7 +53,7 @@ fn a_fitted_reader_is_written_judged_played_and_named_in_reports() {
         "run",
     ];
     let report = sandbox.ok(&run).out.replace('\n', " ");
-    let note = "m-1.toml (12 first errors in 12 tasks): fitted to our logs, MIT,";
+    let note = "m-1.toml: fitted to our logs, MIT, 20";
     assert!(report.contains(note) && report.contains("typical: not fitted"), "{report}");
     let report: Value = serde_json::from_str(&sandbox.ok(&["report", "run", "--json"]).out).unwrap();
     assert_eq!(report["agents"][0]["fitted"]["agents"][0], "m-1");
