@@ -190,7 +190,7 @@ impl<'s> Maker<'s> {
     }
 }
 
-/// Returns the wrong values of a field, in the order of [`KINDS`].
+/// Returns the wrong values of a field, in the order of [`KINDS`](crate::kinds::KINDS).
 fn values(schema: &Value, sent: Option<&Value>) -> Vec<(ProbeKind, Value)> {
     let types = types(schema);
     let has = |name: &str| types.contains(&name);

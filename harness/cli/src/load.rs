@@ -325,7 +325,10 @@ pub(crate) fn run_spec_of(run: &RunDir, plan: Plan) -> Result<RunSpec, CliError>
     let config_of = |spec: &AgentSpec| {
         let model = || Model::from_spec(spec).map(|model| AgentConfig::Model(Box::new(model)));
         let program = || Program::from_spec(spec).map(|program| AgentConfig::Program(Box::new(program)));
-        let known = Profile::from_spec(spec).map(AgentConfig::Scripted).or_else(model).or_else(program);
+        let known = Profile::from_spec(spec)
+            .map(|profile| AgentConfig::Scripted(Box::new(profile)))
+            .or_else(model)
+            .or_else(program);
         known.ok_or_else(|| CliError::unknown_agent(spec))
     };
     let configs = plan.agents.iter().map(config_of).collect::<Result<_, _>>()?;
@@ -335,7 +338,7 @@ pub(crate) fn run_spec_of(run: &RunDir, plan: Plan) -> Result<RunSpec, CliError>
 /// Loads a shipped profile, or a profile from a TOML file, as an agent.
 fn load_profile(profile_name: &str) -> Result<PlannedAgent, CliError> {
     let file = load_profile_file(profile_name)?;
-    Ok((file.spec(profile_name), AgentConfig::Scripted(file.profile)))
+    Ok((file.spec(profile_name), AgentConfig::Scripted(Box::new(file.profile))))
 }
 
 /// Loads a shipped profile, or a profile from a TOML file.

@@ -332,7 +332,7 @@ fn informed_by(estimate: &Estimate) -> String {
     let (moves, tasks) = (pluralize(estimate.moves, "move"), pluralize(estimate.tasks, "task"));
     match estimate.standard_error {
         Some(error) => format!("± {error:.4}, {moves} in {tasks}"),
-        None => format!("{moves}"),
+        None => moves,
     }
 }
 
