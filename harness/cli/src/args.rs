@@ -486,7 +486,7 @@ pub(crate) struct AuditArgs {
     /// The seconds that a call may take.
     #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub(crate) call_timeout: u32,
-    /// Exit 1 if the score is below this, or unknown.
+    /// Exit 1 if the score is below this, or unknown, or if the schema of a tool is broken.
     #[arg(long, value_name = "SCORE", value_parser = parse_score)]
     pub(crate) fail_under: Option<f64>,
     /// An earlier audit, as written by `--output json=FILE`; exit 1 if something became worse.
