@@ -4,8 +4,8 @@
 usage: tools/second-audit.py AUDIT...
 
 An AUDIT is what `healbench audit --output json=AUDIT` wrote. What is decided here again, without code of healbench: which calls are scored, the
-points of each, and the means over the calls of a kind, the kinds of a tool, and the tools. What is taken from the file: the answers, whether a call is
-invalid under its schema, and what a reader found in a text. Exits 1 if a number differs. Needs Python alone.
+points of each, the means over the calls of a kind and the kinds of a tool, and the tools, and how many calls reached a tool. What is taken from the
+file: the answers, whether a call is invalid under its schema and its field optional, and what a reader found in a text. Exits 1 if a number differs. Needs Python alone.
 """
 
 import json
@@ -13,18 +13,33 @@ import sys
 from collections import defaultdict
 from fractions import Fraction
 
+FORMAT = "audit-score/2"
 NOT_SCORED = {"coercible", "unknown_tool"}
 REFUSED = {"protocol_error", "is_error"}
+ACCEPTED = {"accepted_same", "accepted_other", "warned"}
+# The schema does not tell these calls from right ones.
+DOMAIN = {"declared", "no_such"}
 
 
-def points(call):
+def is_scored(call, calls):
+    """Returns true if a call of these calls of a tool has points."""
+    kind, accepted = call["kind"], call["answer"] in ACCEPTED
+    if call["answer"] in ("asks", "environment") or {other["kind"] for other in calls} == {"undeclared"}:
+        return False
+    if kind == "declared":
+        return True
+    if kind == "no_such" or (kind == "null" and call["optional"]):
+        return not accepted and (call["invalid"] or kind == "no_such")
+    return call["invalid"] and kind not in NOT_SCORED
+
+
+def points(call, calls):
     """Returns the points of a call from 0 to 100; None if it is not scored."""
-    counts = call["kind"] == "declared" or (call["invalid"] and call["kind"] not in NOT_SCORED)
-    if not counts or call["answer"] == "asks":
+    if not is_scored(call, calls):
         return None
-    if call["answer"] not in REFUSED:
+    if call["answer"] not in REFUSED | {"warned"}:
         return Fraction(0)
-    parts = [True] + [call[part] for part in ("field", "remedy", "repaired") if call[part] is not None]
+    parts = [call["answer"] in REFUSED] + [call[part] for part in ("field", "remedy", "repaired") if call[part] is not None]
     return Fraction(100 * sum(parts), len(parts))
 
 
@@ -33,13 +48,21 @@ def mean(values):
     return sum(values, Fraction(0)) / len(values) if values else None
 
 
-def of_kinds(calls):
-    """Returns the points of the scored calls by kind."""
+def of_kinds(tools):
+    """Returns the points of the scored calls of tools by kind."""
     kinds = defaultdict(list)
-    for call in calls:
-        if points(call) is not None:
-            kinds[call["kind"]].append(points(call))
+    for tool in tools:
+        for call in tool["probes"]:
+            if points(call, tool["probes"]) is not None:
+                kinds[call["kind"]].append(points(call, tool["probes"]))
     return kinds
+
+
+def of_tool(tool):
+    """Returns the score of a tool: the calls that fit the schema are worth as much as the others."""
+    kinds = of_kinds([tool])
+    halves = [mean(mean(kinds[kind]) for kind in kinds if (kind in DOMAIN) == is_domain) for is_domain in (False, True)]
+    return mean(halves)
 
 
 def main():
@@ -57,15 +80,21 @@ def main():
     for path in sys.argv[1:]:
         with open(path, encoding="utf-8") as file:
             audit = json.load(file)
+        if audit["format"] != FORMAT:
+            sys.exit(f"{path}: its format is {audit['format']}, not {FORMAT}")
         scores = []
         for tool in audit["tools"]:
             for number, call in enumerate(tool["probes"]):
-                compare(f"{path}: {tool['name']}, call {number}", points(call), call["points"])
-            scores.append(mean(mean(of_kind) for of_kind in of_kinds(tool["probes"]).values()))
+                compare(f"{path}: {tool['name']}, call {number}", points(call, tool["probes"]), call["points"])
+            scores.append(of_tool(tool))
             compare(f"{path}: {tool['name']}", scores[-1], tool["score"])
         compare(path, mean(scores), audit["score"])
+        kinds = of_kinds(audit["tools"])
         calls = [call for tool in audit["tools"] for call in tool["probes"]]
-        kinds = of_kinds(calls)
+        lost = sum(call["answer"] == "environment" for call in calls)
+        environment = audit["environment"] or {"reached": len(calls), "calls": len(calls)}
+        compare(f"{path}: calls", Fraction(len(calls)), environment["calls"])
+        compare(f"{path}: calls that reached a tool", Fraction(len(calls) - lost), environment["reached"])
         for kind in audit["kinds"]:
             compare(f"{path}: {kind['kind']}", mean(kinds.get(kind["kind"], [])), kind["score"])
             compare(f"{path}: {kind['kind']}, scored", Fraction(len(kinds.get(kind["kind"], []))), kind["scored"])

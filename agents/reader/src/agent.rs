@@ -188,6 +188,8 @@ impl<'a> ScriptedAgent<'a> {
         }
         self.note_advice(&texts);
         if self.lookup.take().is_some() {
+            // What was repeated was the look-up, and not the call that failed before it.
+            self.last_move = self.last_move.map(|_| Move::OtherTool);
             if self.fill_found_values() {
                 self.meant_call = None;
                 return self.send(0);

@@ -12,13 +12,17 @@ mod profile;
 pub mod reading;
 mod records;
 mod repair;
+pub mod soft_errors;
 mod text_cache;
 mod wrong_values;
 
 pub use agent::ScriptedAgent;
 use healbench_core::{DrawKey, Script, ToolSpec};
-pub use moves::{Moves, Shares};
-pub use profile::{Profile, ProfileError, Uptake, shipped_profile, shipped_profiles};
+pub use profile::{
+    Profile, ProfileError, ProfileFile, Uptake, fitted_profiles, shipped_profile, shipped_profile_file,
+    shipped_profiles,
+};
+pub use repair::{has_type, is_within};
 
 /// The data that a scripted agent works with.
 #[derive(Debug, Clone, Copy)]

@@ -1,198 +1,38 @@
-//! Profiles of moves: what an agent does after an error, as shares by the kind of the error.
+//! The shares of moves in a profile file.
 
-use std::collections::BTreeMap;
-
-use healbench_core::{ERROR_KINDS, ErrorKind, Move};
+use healbench_core::{ERROR_KINDS, Moves, Shares};
 use healbench_files::{ConfigError, Table};
-use serde::{Deserialize, Serialize};
 
-/// The shares of moves after an error of one kind; the rest is stopping.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Shares {
-    /// The call is changed.
-    pub changed: f64,
-    /// The same call is made again.
-    pub repeated: f64,
-    /// Another tool or action is called.
-    pub other_tool: f64,
-}
-
-/// The moves of an agent. Probabilities and shares lie in `[0, 1]`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Moves {
-    /// By the kind of the error, in the order of [`ERROR_KINDS`].
-    #[serde(with = "by_kind")]
-    pub shares: [Shares; ERROR_KINDS.len()],
-    /// The probability that a change is right where the text says what to change.
-    pub right_told: f64,
-    /// The probability that a change is right where it does not.
-    pub right_untold: f64,
-    /// The probability of repeating the call again after a repeat.
-    pub repeat_again: f64,
-    /// The factor of the odds of stopping from the second error of a chain on.
-    pub later_stop: f64,
-}
+use crate::profile::is_probability;
 
 const KEYS: [&str; 4] = ["right_told", "right_untold", "repeat_again", "later_stop"];
 
-impl Shares {
-    fn parse(table: &Table<'_>) -> Result<Shares, ConfigError> {
-        table.deny_unknown(&["changed", "repeated", "other_tool"])?;
-        let share = |key| table.require(key, "it is a share from 0 to 1")?.number(is_share, "a number from 0 to 1");
-        let shares =
-            Shares { changed: share("changed")?, repeated: share("repeated")?, other_tool: share("other_tool")? };
-        if shares.is_valid() {
-            return Ok(shares);
-        }
-        Err(table.error("the shares add up to more than 1", "what is left of 1 is the share of stopping"))
+pub(crate) fn parse_moves(table: &Table<'_>) -> Result<Moves, ConfigError> {
+    let known: Vec<&str> = KEYS.into_iter().chain(ERROR_KINDS.iter().map(|entry| entry.name)).collect();
+    table.deny_unknown(&known)?;
+    let probability =
+        |key| table.require(key, "it is a number from 0 to 1")?.number(is_probability, "a number from 0 to 1");
+    let mut shares = [Shares::default(); ERROR_KINDS.len()];
+    for (share, entry) in shares.iter_mut().zip(&ERROR_KINDS) {
+        *share = parse_shares(&table.require(entry.name, "it is a table with the shares of moves")?.table()?)?;
     }
-
-    fn is_valid(self) -> bool {
-        let all = [self.changed, self.repeated, self.other_tool];
-        all.into_iter().all(is_share) && all.iter().sum::<f64>() <= 1.0 + 1e-9
-    }
-
-    fn stopped(self) -> f64 {
-        (1.0 - self.changed - self.repeated - self.other_tool).max(0.0)
-    }
-
-    /// Returns the move at a place in `[0, 1)`.
-    fn at(self, place: f64) -> Move {
-        let ends = [
-            (self.changed, Move::Changed),
-            (self.changed + self.repeated, Move::Repeated),
-            (self.changed + self.repeated + self.other_tool, Move::OtherTool),
-        ];
-        ends.into_iter().find(|(end, _)| place < *end).map_or(Move::Stopped, |(_, made)| made)
-    }
-
-    fn times(self, factor: f64) -> Shares {
-        Shares {
-            changed: self.changed * factor,
-            repeated: self.repeated * factor,
-            other_tool: self.other_tool * factor,
-        }
-    }
+    Ok(Moves {
+        shares,
+        right_told: probability("right_told")?,
+        right_untold: probability("right_untold")?,
+        repeat_again: probability("repeat_again")?,
+        later_stop: table
+            .require("later_stop", "it is a factor of odds")?
+            .number(|factor| factor >= 0.0 && factor.is_finite(), "a number from 0 on")?,
+    })
 }
 
-impl Moves {
-    pub(crate) fn parse(table: &Table<'_>) -> Result<Moves, ConfigError> {
-        let known: Vec<&str> = KEYS.into_iter().chain(ERROR_KINDS.iter().map(|entry| entry.name)).collect();
-        table.deny_unknown(&known)?;
-        let probability =
-            |key| table.require(key, "it is a number from 0 to 1")?.number(is_share, "a number from 0 to 1");
-        let mut shares = [Shares::default(); ERROR_KINDS.len()];
-        for (share, entry) in shares.iter_mut().zip(&ERROR_KINDS) {
-            *share = Shares::parse(&table.require(entry.name, "it is a table with the shares of moves")?.table()?)?;
-        }
-        Ok(Moves {
-            shares,
-            right_told: probability("right_told")?,
-            right_untold: probability("right_untold")?,
-            repeat_again: probability("repeat_again")?,
-            later_stop: table
-                .require("later_stop", "it is a factor of odds")?
-                .number(is_factor, "a number from 0 on")?,
-        })
+fn parse_shares(table: &Table<'_>) -> Result<Shares, ConfigError> {
+    table.deny_unknown(&["changed", "repeated", "other_tool"])?;
+    let share = |key| table.require(key, "it is a share from 0 to 1")?.number(is_probability, "a number from 0 to 1");
+    let shares = Shares { changed: share("changed")?, repeated: share("repeated")?, other_tool: share("other_tool")? };
+    if shares.is_valid() {
+        return Ok(shares);
     }
-
-    pub(crate) fn is_valid(&self) -> bool {
-        let own = [self.right_told, self.right_untold, self.repeat_again];
-        own.into_iter().all(is_share)
-            && is_factor(self.later_stop)
-            && self.shares.iter().all(|shares| shares.is_valid())
-    }
-
-    /// Returns the next move after an error of this kind. `place` is drawn from `[0, 1)`; `before` is the move after the error before in
-    /// the chain, if there was one.
-    pub(crate) fn next(&self, kind: ErrorKind, before: Option<Move>, place: f64) -> Move {
-        self.after(kind, before).at(place)
-    }
-
-    fn after(&self, kind: ErrorKind, before: Option<Move>) -> Shares {
-        let index = ERROR_KINDS.iter().position(|entry| entry.value == kind).unwrap_or_default();
-        let mut shares = self.shares[index];
-        if before.is_some() {
-            let stopped = shares.stopped();
-            let odds = self.later_stop * stopped / (1.0 - stopped);
-            let later = if odds.is_finite() { odds / (1.0 + odds) } else { 1.0 };
-            shares = if stopped < 1.0 { shares.times((1.0 - later) / (1.0 - stopped)) } else { shares };
-        }
-        if before == Some(Move::Repeated) {
-            let others = 1.0 - shares.repeated;
-            let factor = if others > 0.0 { (1.0 - self.repeat_again) / others } else { 0.0 };
-            shares = Shares { repeated: self.repeat_again, ..shares.times(factor) };
-        }
-        shares
-    }
-}
-
-fn is_share(number: f64) -> bool {
-    (0.0..=1.0).contains(&number)
-}
-
-fn is_factor(number: f64) -> bool {
-    number >= 0.0 && number.is_finite()
-}
-
-/// Stores shares under the names of the kinds.
-mod by_kind {
-    use serde::{Deserializer, Serializer};
-
-    use super::*;
-
-    type Table = [Shares; ERROR_KINDS.len()];
-
-    pub(super) fn serialize<S: Serializer>(shares: &Table, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(ERROR_KINDS.iter().map(|entry| entry.name).zip(shares))
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Table, D::Error> {
-        let mut named = BTreeMap::<String, Shares>::deserialize(deserializer)?;
-        let mut shares = [Shares::default(); ERROR_KINDS.len()];
-        for (share, entry) in shares.iter_mut().zip(&ERROR_KINDS) {
-            let found = named.remove(entry.name);
-            *share =
-                found.ok_or_else(|| serde::de::Error::custom(format!("there are no shares of `{}`", entry.name)))?;
-        }
-        Ok(shares)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn moves(changed: f64, repeated: f64, other_tool: f64) -> Moves {
-        let shares = [Shares { changed, repeated, other_tool }; ERROR_KINDS.len()];
-        Moves { shares, right_told: 1.0, right_untold: 0.0, repeat_again: 0.9, later_stop: 2.0 }
-    }
-
-    fn close(found: Shares, expected: [f64; 3]) {
-        let found = [found.changed, found.repeated, found.other_tool];
-        assert!(found.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 1e-12), "{found:?}");
-    }
-
-    #[test]
-    fn later_errors_stop_more_often_and_repeats_repeat() {
-        let moves = moves(0.5, 0.2, 0.1);
-        close(moves.after(ErrorKind::Value, None), [0.5, 0.2, 0.1]);
-        // The odds of stopping, 0.2 to 0.8, double to 1 to 2; the rest keeps its proportions.
-        close(moves.after(ErrorKind::Value, Some(Move::Changed)), [5.0 / 12.0, 1.0 / 6.0, 1.0 / 12.0]);
-        let after = moves.after(ErrorKind::Value, Some(Move::Repeated));
-        close(after, [0.05, 0.9, 0.01]);
-        assert!((after.stopped() - 0.04).abs() < 1e-12);
-        close(self::moves(0.0, 0.0, 0.0).after(ErrorKind::Value, Some(Move::Changed)), [0.0; 3]);
-        close(self::moves(0.0, 1.0, 0.0).after(ErrorKind::Value, Some(Move::Repeated)), [0.0, 0.9, 0.0]);
-    }
-
-    #[test]
-    fn a_place_is_a_move() {
-        let shares = Shares { changed: 0.5, repeated: 0.2, other_tool: 0.1 };
-        let made = [0.0, 0.49, 0.5, 0.69, 0.7, 0.79, 0.8, 0.99].map(|place| shares.at(place).name());
-        let expected = ["changed", "changed", "repeated", "repeated", "other_tool", "other_tool", "stopped", "stopped"];
-        assert_eq!(made, expected);
-    }
+    Err(table.error("the shares add up to more than 1", "what is left of 1 is the share of stopping"))
 }

@@ -1,10 +1,10 @@
 //! Profiles: the probabilities and limits that define a scripted agent.
 
-use healbench_core::{AgentKind, AgentSpec};
+use healbench_core::{AgentKind, AgentSpec, FITTED, Fitted, Moves};
 use healbench_files::{ConfigError, Document, Table};
 use serde::{Deserialize, Serialize};
 
-use crate::moves::Moves;
+use crate::moves::parse_moves;
 
 /// The settings of a scripted agent. Probabilities lie in `[0, 1]`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -35,6 +35,15 @@ pub struct Profile {
     /// The moves after errors, in a profile of the kind `moves`; it takes up all that a text says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moves: Option<Moves>,
+}
+
+/// A profile as a file holds it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProfileFile {
+    /// The numbers.
+    pub profile: Profile,
+    /// What they were fitted to; `None` if they were not.
+    pub fitted: Option<Fitted>,
 }
 
 macro_rules! uptake {
@@ -118,8 +127,8 @@ const KEYS: [&str; 10] = [
     "context_window",
 ];
 
-/// The shipped profiles, the least skilled first.
-const SHIPPED: [(&str, &str); 5] = [
+/// The shipped profiles of uptake, the least skilled first.
+const BY_SKILL: [(&str, &str); 5] = [
     ("blind", include_str!("../profiles/blind.toml")),
     ("careless", include_str!("../profiles/careless.toml")),
     ("typical", include_str!("../profiles/typical.toml")),
@@ -127,21 +136,45 @@ const SHIPPED: [(&str, &str); 5] = [
     ("perfect", include_str!("../profiles/perfect.toml")),
 ];
 
+/// The shipped profiles of moves, which are fitted: pooled ones, and those named after a model.
+const FITTED_TO_MOVES: [(&str, &str); 5] = [
+    ("persistent", include_str!("../profiles/persistent.toml")),
+    ("yielding", include_str!("../profiles/yielding.toml")),
+    ("stuck", include_str!("../profiles/stuck.toml")),
+    ("claude-sonnet-4", include_str!("../profiles/claude-sonnet-4.toml")),
+    ("command-r-plus", include_str!("../profiles/command-r-plus.toml")),
+];
+
+/// Returns the numbers of the shipped profile of this name.
+///
+/// # Errors
+/// [`ProfileError::Unknown`], which lists the shipped profiles.
+pub fn shipped_profile(name: &str) -> Result<Profile, ProfileError> {
+    Ok(shipped_profile_file(name)?.profile)
+}
+
 /// Returns the shipped profile of this name.
 ///
 /// # Errors
-///
 /// [`ProfileError::Unknown`], which lists the shipped profiles.
-pub fn shipped_profile(name: &str) -> Result<Profile, ProfileError> {
-    match SHIPPED.iter().find(|(shipped, _)| *shipped == name) {
-        Some((_, text)) => Ok(Profile::from_toml(&format!("{name}.toml"), text)?),
-        None => Err(ProfileError::Unknown { name: name.to_owned(), known: shipped_profiles().collect() }),
+pub fn shipped_profile_file(name: &str) -> Result<ProfileFile, ProfileError> {
+    match BY_SKILL.iter().chain(&FITTED_TO_MOVES).find(|(shipped, _)| *shipped == name) {
+        Some((_, text)) => Ok(ProfileFile::parse(&format!("{name}.toml"), text)?),
+        None => {
+            let known = shipped_profiles().chain(fitted_profiles()).collect();
+            Err(ProfileError::Unknown { name: name.to_owned(), known })
+        }
     }
 }
 
-/// Returns the names of the shipped profiles, the least skilled first.
+/// Returns the names of the shipped profiles of uptake, the least skilled first.
 pub fn shipped_profiles() -> impl Iterator<Item = &'static str> {
-    SHIPPED.iter().map(|(name, _)| *name)
+    BY_SKILL.iter().map(|(name, _)| *name)
+}
+
+/// Returns the names of the shipped profiles of moves.
+pub fn fitted_profiles() -> impl Iterator<Item = &'static str> {
+    FITTED_TO_MOVES.iter().map(|(name, _)| *name)
 }
 
 // Serde passes a reference.
@@ -150,7 +183,7 @@ fn is_zero(number: &f64) -> bool {
     *number == 0.0
 }
 
-fn is_probability(number: f64) -> bool {
+pub(crate) fn is_probability(number: f64) -> bool {
     (0.0..=1.0).contains(&number)
 }
 
@@ -163,28 +196,19 @@ impl Profile {
         own.into_iter().all(is_probability) && self.uptake.are_probabilities()
     }
 
-    /// Parses a profile; `file` is named in errors. Without `wrong_value` and `wrong_action`, both are 0.
-    ///
-    /// # Errors
-    /// Returns the first problem with its position.
-    pub fn from_toml(file: &str, text: &str) -> Result<Profile, ConfigError> {
-        let document = Document::parse(file, text)?;
-        let root = document.root();
-        let kinds = [("uptake", false), ("moves", true)];
-        if root.get("kind").map_or(Ok(false), |kind| kind.one_of(kinds))? {
-            return Profile::of_moves(&root);
-        }
+    /// Parses a profile of uptake. Without `wrong_value` and `wrong_action`, both are 0.
+    fn of_uptake(root: &Table<'_>) -> Result<Profile, ConfigError> {
         root.deny_unknown(&KEYS)?;
         let number = |key| root.require(key, "it is a whole number");
         Ok(Profile {
             uptake: Uptake::parse(
                 &root.require("uptake", "it is a table with a probability for each statement")?.table()?,
             )?,
-            repeat: probability(&root, "repeat")?,
-            guess: probability(&root, "guess")?,
-            wrong_value: probability_or_zero(&root, "wrong_value")?,
-            wrong_action: probability_or_zero(&root, "wrong_action")?,
-            chatter: probability(&root, "chatter")?,
+            repeat: probability(root, "repeat")?,
+            guess: probability(root, "guess")?,
+            wrong_value: probability_or_zero(root, "wrong_value")?,
+            wrong_action: probability_or_zero(root, "wrong_action")?,
+            chatter: probability(root, "chatter")?,
             fixes_per_turn: number("fixes_per_turn")?.integer_from(0)?,
             patience: number("patience")?.integer_from(0)?,
             context_window: number("context_window")?.integer(0..=u64::MAX)?,
@@ -194,8 +218,8 @@ impl Profile {
 
     /// Parses a profile of moves. Patience and fixes have no limit but that of the episode.
     fn of_moves(root: &Table<'_>) -> Result<Profile, ConfigError> {
-        root.deny_unknown(&["kind", "chatter", "context_window", "moves"])?;
-        let moves = Moves::parse(&root.require("moves", "it is a table with the shares of moves")?.table()?)?;
+        root.deny_unknown(&["kind", "chatter", "context_window", FITTED, "moves"])?;
+        let moves = parse_moves(&root.require("moves", "it is a table with the shares of moves")?.table()?)?;
         let wrong = 1.0 - moves.right_told;
         Ok(Profile {
             uptake: Uptake::ALL,
@@ -209,6 +233,14 @@ impl Profile {
             context_window: root.require("context_window", "it is a whole number")?.integer(0..=u64::MAX)?,
             moves: Some(moves),
         })
+    }
+
+    /// Parses the numbers of a profile; `file` is named in errors.
+    ///
+    /// # Errors
+    /// Returns the first problem with its position.
+    pub fn from_toml(file: &str, text: &str) -> Result<Profile, ConfigError> {
+        Ok(ProfileFile::parse(file, text)?.profile)
     }
 
     /// Returns the specification of an agent with this profile and name.
@@ -225,10 +257,51 @@ impl Profile {
 
     /// Returns the profile of an agent in a plan; `None` if its settings are not a valid profile.
     pub fn from_spec(spec: &AgentSpec) -> Option<Profile> {
-        let profile: Profile = serde_json::from_value(spec.settings.clone()).ok()?;
+        let profile: Profile = serde_json::from_value(spec.identity()).ok()?;
         // The same limits as for profile files apply.
         profile.is_valid().then_some(profile)
     }
+}
+
+impl ProfileFile {
+    /// Parses a file; `file` is named in errors.
+    ///
+    /// # Errors
+    /// Returns the first problem with its position.
+    pub fn parse(file: &str, text: &str) -> Result<ProfileFile, ConfigError> {
+        let document = Document::parse(file, text)?;
+        let root = document.root();
+        let kinds = [("uptake", false), ("moves", true)];
+        if !root.get("kind").map_or(Ok(false), |kind| kind.one_of(kinds))? {
+            return Ok(ProfileFile { profile: Profile::of_uptake(&root)?, fitted: None });
+        }
+        let profile = Profile::of_moves(&root)?;
+        let fitted = root.get(FITTED).map(|table| parse_fitted(&table.table()?)).transpose()?;
+        Ok(ProfileFile { profile, fitted })
+    }
+
+    /// Returns the specification of an agent with this profile and name.
+    pub fn spec(&self, name: &str) -> AgentSpec {
+        let mut spec = self.profile.spec(name);
+        if let (Some(fitted), Some(settings)) = (&self.fitted, spec.settings.as_object_mut()) {
+            settings.insert(FITTED.to_owned(), serde_json::to_value(fitted).unwrap_or_default());
+        }
+        spec
+    }
+}
+
+fn parse_fitted(table: &Table<'_>) -> Result<Fitted, ConfigError> {
+    table.deny_unknown(&["source", "agents", "tasks", "moves", "date", "verdict"])?;
+    let text = |key| Ok(table.require(key, "it is a text")?.text()?.to_owned());
+    let number = |key| table.require(key, "it is a whole number")?.integer(0..=u64::MAX);
+    Ok(Fitted {
+        source: text("source")?,
+        agents: table.require("agents", "it is a list of names")?.texts()?,
+        tasks: number("tasks")?,
+        moves: number("moves")?,
+        date: text("date")?,
+        verdict: text("verdict")?,
+    })
 }
 
 fn probability(table: &Table<'_>, key: &str) -> Result<f64, ConfigError> {

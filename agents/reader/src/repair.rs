@@ -288,7 +288,8 @@ fn fits_shape_type(value: &Value, kind: &str) -> Option<bool> {
     known.then(|| has_type(value, word))
 }
 
-pub(super) fn has_type(value: &Value, expected: &str) -> bool {
+/// Returns true if a value has a JSON type.
+pub fn has_type(value: &Value, expected: &str) -> bool {
     match expected {
         // JSON Schema counts 1.0 as an integer.
         "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
@@ -304,7 +305,8 @@ fn is_among(value: &Value, options: &[String]) -> bool {
     }
 }
 
-fn is_within(value: &Value, relation: Relation, limit: f64) -> bool {
+/// Returns true if a number, the characters of a text or the items of a list are within a limit.
+pub fn is_within(value: &Value, relation: Relation, limit: f64) -> bool {
     let size = match value {
         Value::Number(number) => number.as_f64(),
         Value::String(text) => Some(text.chars().count() as f64),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use healbench_core::CallResult;
+use healbench_core::{CallResult, ContentBlock};
 use healbench_mcp::{CallAnswer, CallOutcome};
 use healbench_tokens::count_tokens;
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ impl Answer {
     /// Reads an answer. `hide_folder` replaces what differs between two starts of the server.
     pub(crate) fn new(answer: &CallAnswer, hide_folder: &dyn Fn(&str) -> String) -> Answer {
         let result = answer.outcome.to_call_result();
-        let text = hide_folder(&result.shown().join("\n\n"));
+        let text = hide_folder(&shown(&result));
         let is_task = match &answer.outcome {
             CallOutcome::Result(result) => result.get("task").is_some() || result["resultType"] == json!("task"),
             _ => false,
@@ -45,6 +45,12 @@ impl Answer {
             result,
             text,
         }
+    }
+
+    /// Returns true if a client that shows text blocks alone shows something.
+    pub(crate) fn has_text(&self) -> bool {
+        let is_text = |block: &ContentBlock| matches!(block, ContentBlock::Text(text) if !text.trim().is_empty());
+        self.result.protocol_error.is_some() || self.result.content.iter().any(is_text)
     }
 
     /// Returns true for an `isError` or a JSON-RPC error.
@@ -63,6 +69,16 @@ impl Answer {
             () => AnswerKind::AcceptedOther,
         }
     }
+}
+
+/// Returns the text of a result, with that of embedded resources.
+fn shown(result: &CallResult) -> String {
+    let embedded = |at: usize| match result.content.get(at) {
+        Some(ContentBlock::Other(block)) => block.pointer("/resource/text").and_then(Value::as_str),
+        _ => None,
+    };
+    let blocks = result.shown().into_iter().enumerate();
+    blocks.map(|(at, text)| embedded(at).map_or(text, str::to_owned)).collect::<Vec<_>>().join("\n\n")
 }
 
 /// Returns the first 16 digits of a text's SHA-256.

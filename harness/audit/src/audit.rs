@@ -1,14 +1,14 @@
 //! Audits a server: for each tool a call that should be right, twice, and calls that are wrong in one respect.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use healbench_core::{ToolCall, ToolSpec};
-use healbench_engine::check_schema;
+use healbench_core::ToolSpec;
+use healbench_engine::{check_schema, upgrade_schema};
 use healbench_mcp::{McpError, McpSession, ToolDefinition};
-use healbench_reader::reading::Statement;
 use healbench_scenarios::load_tools_str;
 use healbench_text::times;
 use serde_json::{Value, json};
@@ -17,10 +17,12 @@ use tempfile::TempDir;
 use crate::answer::Answer;
 use crate::base;
 use crate::calls::{CallsError, CallsFile, nearest_name, replace_dir};
+use crate::contract;
 use crate::findings;
-use crate::probes::{Draft, MAX_PROBES, ProbeKind, differing_field, from_schema};
-use crate::readers::{finds_field, finds_remedy, narrows, repairs, statements};
-use crate::report::{AnswerKind, AuditReport, Base, BaseState, Counts, FORMAT, Finding, Probe, ServerSeen, ToolAudit};
+use crate::likeness::without_values;
+use crate::report::{
+    AnswerKind, AuditReport, BaseState, Counts, Environment, FORMAT, Finding, ServerSeen, ToolAudit, Uncalled,
+};
 use crate::score;
 use crate::templates;
 
@@ -100,20 +102,38 @@ pub fn audit(
     if let Some(name) = options.tools.iter().find(|name| !names().any(|known| known == name.as_str())) {
         return Err(AuditError::UnknownTool { name: name.clone(), suggestion: nearest_name(name, names()) });
     }
-    let mut auditor =
-        Auditor { options, start, server: Some(server), ending: Vec::new(), findings: Vec::new(), notes: Vec::new() };
+    let mut auditor = Auditor {
+        options,
+        start,
+        server: Some(server),
+        ending: Vec::new(),
+        findings: Vec::new(),
+        notes: Vec::new(),
+        vocabulary: Vec::new(),
+    };
     let (chosen, mut counts) = auditor.choose(&definitions);
-    let (mut tools, mut specs) = (Vec::new(), Vec::new());
-    for definition in chosen {
-        let Some(spec) = auditor.spec(definition) else { continue };
+    let known: Vec<(&ToolDefinition, Value, ToolSpec)> =
+        chosen.into_iter().filter_map(|tool| auditor.spec(tool)).collect();
+    let specs: Vec<ToolSpec> = known.iter().map(|(.., spec)| spec.clone()).collect();
+    auditor.vocabulary = definitions.iter().take(MAX_TOOLS).filter_map(|tool| Some(loaded(tool).ok()?.1)).collect();
+    let mut tools = Vec::new();
+    for (definition, schema, spec) in &known {
         if options.allow_writes && !tools.is_empty() {
             auditor.let_go();
         }
-        tools.push(auditor.tool(definition, &spec)?);
-        specs.push(spec);
+        auditor.check_definition(definition);
+        tools.push(auditor.tool(definition, schema, spec, &known)?);
     }
     counts.audited = tools.len();
-    counts.base_refused = tools.iter().filter(|tool| state(tool) == Some(BaseState::Refused)).count();
+    let is_refused = |tool: &&ToolAudit| matches!(state(tool), Some(BaseState::Refused | BaseState::RefusedSoftly));
+    counts.base_refused = tools.iter().filter(is_refused).count();
+    let uncalled = definitions.iter().filter(|tool| !known.iter().any(|(known, ..)| known.name == tool.name));
+    let uncalled: Vec<Uncalled> = uncalled
+        .map(|tool| Uncalled {
+            name: tool.name.clone(),
+            arguments: base::arguments(None, tool.input_schema()).map(|(arguments, _)| arguments),
+        })
+        .collect();
     auditor.unknown_tool(&names().collect::<Vec<_>>())?;
     auditor.note_defects();
     let templates = templates::group(&mut tools, &specs);
@@ -130,9 +150,11 @@ pub fn audit(
         counts,
         score,
         scored,
-        answer: Some(score::repairs(&tools)),
+        environment: environment(&tools),
+        answer: score::repairs(&tools),
         kinds: score::of_kinds(tools.iter().flat_map(|tool| &tool.probes)),
         tools,
+        uncalled,
         templates,
         findings: found,
         notes: std::mem::take(&mut auditor.notes),
@@ -143,15 +165,55 @@ fn state(tool: &ToolAudit) -> Option<BaseState> {
     tool.base.as_ref().map(|base| base.state)
 }
 
-struct Auditor<'a> {
-    options: &'a Options,
+/// Returns the calls that reached no tool, with the most frequent reason.
+fn environment(tools: &[ToolAudit]) -> Option<Environment> {
+    let is_lost = |tool: &ToolAudit| tool.probes.iter().filter(|probe| probe.answer == AnswerKind::Environment).count();
+    // By what they say: the number of calls, and the text of a base call.
+    let mut reasons: BTreeMap<String, (usize, &str)> = BTreeMap::new();
+    for tool in tools {
+        if let Some(base) = &tool.base
+            && let Some(text) = base.text.as_deref().filter(|_| is_lost(tool) > 0)
+        {
+            reasons.entry(without_values(text, &base.arguments)).or_insert((0, text)).0 += is_lost(tool);
+        }
+    }
+    let (_, reason) = reasons.values().max_by_key(|(count, _)| *count)?;
+    let calls = tools.iter().map(|tool| tool.probes.len()).sum();
+    Some(Environment {
+        reached: calls - tools.iter().map(is_lost).sum::<usize>(),
+        calls,
+        reason: (*reason).to_owned(),
+        other_reasons: reasons.len() - 1,
+    })
+}
+
+/// Returns the schema of a tool's arguments and the tool as agents know it.
+fn loaded(definition: &ToolDefinition) -> Result<(Value, ToolSpec), String> {
+    let mut definition = definition.definition.clone();
+    let written = definition["inputSchema"].clone();
+    // In draft 4, `exclusiveMinimum` is true or false.
+    let is_draft_4 = written["$schema"].as_str().is_some_and(|draft| draft.contains("draft-04"));
+    let schema = if is_draft_4 { upgrade_schema(&written) } else { written };
+    check_schema(&schema).map_err(|error| error.to_string())?;
+    definition["inputSchema"] = schema.clone();
+    let listed = load_tools_str("tools/list", &json!({ "tools": [definition] }).to_string());
+    let listed =
+        listed.map_err(|problems| problems.first().map(|problem| problem.message.clone()).unwrap_or_default())?;
+    let tool = listed.tools.first().ok_or("there is no tool")?;
+    Ok((schema, tool.advertised()))
+}
+
+pub(crate) struct Auditor<'a> {
+    pub(crate) options: &'a Options,
     start: &'a mut dyn FnMut() -> Result<Server, AuditError>,
     /// `None` after it ended.
-    server: Option<Server>,
+    pub(crate) server: Option<Server>,
     /// Servers that are being ended, which takes some of them a while.
     ending: Vec<JoinHandle<()>>,
-    findings: Vec<Finding>,
+    pub(crate) findings: Vec<Finding>,
     notes: Vec<String>,
+    /// All tools of the server that can be read.
+    pub(crate) vocabulary: Vec<ToolSpec>,
 }
 
 impl Drop for Auditor<'_> {
@@ -164,19 +226,8 @@ impl Drop for Auditor<'_> {
     }
 }
 
-/// What is known of a tool once its base call was sent.
-#[derive(Clone, Copy)]
-struct Tool<'t> {
-    spec: &'t ToolSpec,
-    schema: &'t Value,
-    base: &'t Value,
-    /// The hash of the answer to the base call; `None` if that was refused, or is not the same each time.
-    hash: Option<&'t str>,
-    base_statements: &'t [Statement],
-}
-
 /// The end of a call.
-enum Called {
+pub(crate) enum Called {
     Answered(Box<Answer>),
     /// With the reason, and the last words of the server.
     Died(String),
@@ -234,183 +285,22 @@ impl Auditor<'_> {
         (chosen, counts)
     }
 
-    /// Returns a tool as agents know it; `None` if its schema cannot be used, which is a finding.
-    fn spec(&mut self, definition: &ToolDefinition) -> Option<ToolSpec> {
-        let problem = match check_schema(definition.input_schema()) {
-            Ok(()) => {
-                let listed = load_tools_str("tools/list", &json!({ "tools": [definition.definition] }).to_string());
-                match listed.map(|list| list.tools.first().map(healbench_engine::definition::Tool::advertised)) {
-                    Ok(Some(spec)) => return Some(spec),
-                    Ok(None) => "there is no tool".to_owned(),
-                    Err(problems) => problems.first().map(|problem| problem.message.clone()).unwrap_or_default(),
-                }
+    /// Returns a tool with its schema, and as agents know it; `None` if its schema cannot be used, which is a finding.
+    fn spec<'d>(&mut self, definition: &'d ToolDefinition) -> Option<(&'d ToolDefinition, Value, ToolSpec)> {
+        match loaded(definition) {
+            Ok((schema, spec)) => Some((definition, schema, spec)),
+            Err(problem) => {
+                self.check_definition(definition);
+                self.findings.push(findings::of_tool("schema-broken", &definition.name, problem));
+                None
             }
-            Err(error) => error.to_string(),
-        };
-        self.findings.push(findings::of_tool("schema-broken", &definition.name, problem));
-        None
+        }
     }
 
-    fn tool(&mut self, definition: &ToolDefinition, spec: &ToolSpec) -> Result<ToolAudit, AuditError> {
-        let schema = definition.input_schema();
-        let calls = self.options.calls.tools.get(&definition.name);
-        let declared = calls.and_then(|calls| calls.right.clone()).map(Value::Object);
-        let mut tool = ToolAudit {
-            name: definition.name.clone(),
-            read_only: definition.is_read_only(),
-            base: None,
-            score: None,
-            probes: Vec::new(),
-            left_out: 0,
-        };
-        let Some((arguments, source)) = base::arguments(declared.as_ref(), schema) else {
-            let example = "no call could be made from the schema".to_owned();
-            self.findings.push(findings::of_tool("base-refused", &definition.name, example));
-            return Ok(tool);
-        };
-        let task_only = definition.definition["execution"]["taskSupport"] == json!("required");
-        let (state, answers) = match task_only {
-            true => (BaseState::TaskOnly, Vec::new()),
-            false => self.base(&definition.name, &arguments)?,
-        };
-        let first = answers.first();
-        tool.base = Some(Base {
-            source,
-            state,
-            tokens: first.map(|answer| answer.tokens),
-            bytes: first.map(|answer| answer.text.len()),
-            hash: first.map(|answer| answer.hash.clone()),
-            text: answers.iter().find(|answer| answer.is_refusal()).map(|answer| answer.text.clone()),
-            arguments: arguments.clone(),
-        });
-        let accepted = matches!(state, BaseState::Accepted | BaseState::Volatile);
-        if !accepted && state != BaseState::Refused {
-            return Ok(tool);
+    fn check_definition(&mut self, definition: &ToolDefinition) {
+        for (id, example) in contract::of_definition(&definition.definition) {
+            self.findings.push(findings::of_tool(id, &definition.name, example));
         }
-        let base_statements =
-            first.map_or_else(Vec::new, |answer| statements(&answer.text, spec, &arguments, &arguments));
-        if let Some(large) =
-            first.filter(|answer| accepted && findings::is_oversize(answer.tokens) && !narrows(&base_statements))
-        {
-            let example = format!("{arguments}: {} tokens", large.tokens);
-            self.findings.push(findings::of_tool("oversize", &definition.name, example));
-        }
-        let hash = first.filter(|_| state == BaseState::Accepted).map(|answer| answer.hash.clone());
-        let wrong: Vec<Draft> = calls.map_or_else(Vec::new, |calls| {
-            let draft = |object: &healbench_core::Object| {
-                let wrong = Value::Object(object.clone());
-                Draft {
-                    kind: ProbeKind::Declared,
-                    path: differing_field(&arguments, &wrong),
-                    invalid: healbench_engine::accepts(schema, &wrong) == Ok(false),
-                    arguments: wrong,
-                    intended: arguments.clone(),
-                }
-            };
-            calls.wrong.iter().take(MAX_PROBES).map(draft).collect()
-        });
-        let (mut drafts, left_out) = from_schema(schema, &arguments, accepted, MAX_PROBES - wrong.len());
-        tool.left_out = left_out;
-        drafts.extend(wrong);
-        let planned = drafts.len();
-        let subject = Tool { spec, schema, base: &arguments, hash: hash.as_deref(), base_statements: &base_statements };
-        for draft in drafts {
-            let probe = self.probe(&subject, draft)?;
-            let ended = matches!(probe.answer, AnswerKind::Slow | AnswerKind::Died);
-            tool.probes.push(probe);
-            if ended {
-                // It is likely to happen again, and each time costs seconds.
-                tool.left_out += planned - tool.probes.len();
-                break;
-            }
-        }
-        tool.score = score::of_tool(&tool.probes);
-        Ok(tool)
-    }
-
-    /// Sends the base call twice.
-    fn base(&mut self, tool: &str, arguments: &Value) -> Result<(BaseState, Vec<Answer>), AuditError> {
-        let mut answers: Vec<Answer> = Vec::new();
-        for _ in 0..2 {
-            match self.call(tool, arguments)? {
-                Called::Died(reason) => {
-                    self.findings.push(findings::of_tool("base-dies", tool, format!("{arguments}: {reason}")));
-                    return Ok((BaseState::Died, answers));
-                }
-                Called::Answered(answer) if answer.slow => {
-                    let words = self.server.as_ref().map_or_else(String::new, |server| server.session.last_words());
-                    let words = if words.is_empty() { words } else { format!("; its last words: {words}") };
-                    let seconds = self.options.call_timeout.as_secs_f64();
-                    let example = format!("{arguments}: no answer within {seconds} s{words}");
-                    self.findings.push(findings::of_tool("base-hangs", tool, example));
-                    return Ok((BaseState::Slow, answers));
-                }
-                Called::Answered(answer) if answer.asked => return Ok((BaseState::Asks, answers)),
-                Called::Answered(answer) if answer.is_task => return Ok((BaseState::TaskOnly, answers)),
-                Called::Answered(answer) => answers.push(*answer),
-            }
-        }
-        let state = match answers.as_slice() {
-            [first, second] if first.is_refusal() || second.is_refusal() => BaseState::Refused,
-            [first, second] if first.hash != second.hash => BaseState::Volatile,
-            _ => BaseState::Accepted,
-        };
-        Ok((state, answers))
-    }
-
-    fn probe(&mut self, tool: &Tool<'_>, draft: Draft) -> Result<Probe, AuditError> {
-        let Tool { spec, schema, base, hash, base_statements } = *tool;
-        let mut probe = Probe {
-            kind: draft.kind,
-            path: draft.path.clone(),
-            arguments: draft.arguments.clone(),
-            intended: (draft.intended != *base).then(|| draft.intended.clone()),
-            invalid: draft.invalid,
-            answer: AnswerKind::Died,
-            text: None,
-            tokens: None,
-            bytes: None,
-            hash: None,
-            field: None,
-            remedy: None,
-            repaired: None,
-            points: None,
-            template: None,
-        };
-        if let Called::Answered(answer) = self.call(&spec.name, &draft.arguments)? {
-            probe.answer = answer.kind(hash);
-            let found = statements(&answer.text, spec, base, &draft.arguments);
-            let is_wrong = draft.invalid || draft.kind == ProbeKind::Declared;
-            if probe.answer == AnswerKind::AcceptedOther
-                && is_wrong
-                && found.iter().any(|statement| !base_statements.contains(statement))
-            {
-                probe.answer = AnswerKind::SoftError;
-            }
-            if !answer.slow {
-                probe.tokens = Some(answer.tokens);
-                probe.bytes = Some(answer.text.len());
-                probe.hash = Some(answer.hash.clone());
-            }
-            if probe.answer.is_refusal() || probe.answer == AnswerKind::SoftError {
-                probe.text = Some(answer.text.clone());
-            }
-            if probe.answer.is_refusal() && score::is_scored(draft.kind, draft.invalid, probe.answer) {
-                probe.field = finds_field(&draft, &answer.text, &found);
-                probe.remedy = finds_remedy(&draft, &found);
-                if draft.kind != ProbeKind::Declared {
-                    let mut call = |next: &ToolCall| match self.call(&next.tool, &next.arguments) {
-                        Ok(Called::Answered(answer)) if !answer.slow && !answer.asked => Some(*answer),
-                        _ => None,
-                    };
-                    probe.repaired = Some(repairs(spec, schema, &draft.intended, &draft.arguments, &answer, &mut call));
-                }
-            }
-        }
-        if score::is_scored(draft.kind, draft.invalid, probe.answer) {
-            probe.points = Some(score::points(probe.answer, [probe.field, probe.remedy, probe.repaired]));
-        }
-        Ok(probe)
     }
 
     /// Calls a tool that no server has.
@@ -432,8 +322,15 @@ impl Auditor<'_> {
         Ok(())
     }
 
-    /// Calls a tool. A server that has ended is started again for the next call.
-    fn call(&mut self, tool: &str, arguments: &Value) -> Result<Called, AuditError> {
+    /// Calls a tool, and again with twice the time if there is no answer. A server that has ended is started again for the next call.
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Result<Called, AuditError> {
+        match self.call_once(tool, arguments, self.options.call_timeout)? {
+            Called::Answered(answer) if answer.slow => self.call_once(tool, arguments, self.options.call_timeout * 2),
+            called => Ok(called),
+        }
+    }
+
+    fn call_once(&mut self, tool: &str, arguments: &Value, timeout: Duration) -> Result<Called, AuditError> {
         if self.options.stop.load(Ordering::Relaxed) {
             return Err(AuditError::Interrupted);
         }
@@ -454,11 +351,17 @@ impl Auditor<'_> {
             }
             text
         };
-        match server.session.call(tool, &arguments, self.options.call_timeout) {
+        match server.session.call(tool, &arguments, timeout) {
             Ok(answer) => Ok(Called::Answered(Box::new(Answer::new(&answer, &hide_folder)))),
             Err(error @ McpError::Stopped) => Err(error.into()),
             Err(error) => {
-                let reason = hide_folder(&error.to_string());
+                // Where the program is does not matter, and is not the same everywhere.
+                let reason = error.to_string();
+                let after = reason
+                    .strip_prefix('`')
+                    .and_then(|rest| rest.split_once("` "))
+                    .map(|(_, rest)| format!("it {rest}"));
+                let reason = hide_folder(&after.unwrap_or(reason));
                 self.note_defects();
                 self.let_go();
                 Ok(Called::Died(reason))

@@ -3,6 +3,7 @@
 use healbench_engine::{upgrade_schema, valid_example, validate};
 use serde_json::{Value, json};
 
+use crate::places::with_small_numbers;
 use crate::report::BaseSource;
 
 /// The tokens of a success above which it should say how to get less.
@@ -32,5 +33,6 @@ fn generated(schema: &Value) -> Option<Value> {
     let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let mut necessary = all.clone();
     necessary.as_object_mut()?.retain(|name, _| required.contains(&name.as_str()));
-    Some(if is_valid(&necessary) { necessary } else { all })
+    let arguments = if is_valid(&necessary) { necessary } else { all };
+    Some(with_small_numbers(&schema, arguments, is_valid))
 }

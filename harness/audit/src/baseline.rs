@@ -12,16 +12,18 @@ pub struct Change {
     pub text: String,
 }
 
-/// The difference in score that is a change: reports show one decimal.
-const NOTABLE: f64 = 0.05;
+/// Returns a score as reports show it. What looks equal is no change.
+fn shown(score: f64) -> String {
+    format!("{score:.1}")
+}
 
 /// Returns what changed from an earlier audit: the score of the server and of each tool, tools, and findings.
 pub fn changes(earlier: &AuditReport, later: &AuditReport) -> Vec<Change> {
     let mut out = Vec::new();
     let mut score = |subject: &str, before: Option<f64>, after: Option<f64>| {
-        let show = |score: Option<f64>| score.map_or("none".to_owned(), |score| format!("{score:.1}"));
+        let show = |score: Option<f64>| score.map_or("none".to_owned(), shown);
         let is_worse = match (before, after) {
-            (Some(before), Some(after)) if (after - before).abs() < NOTABLE => return,
+            (Some(before), Some(after)) if shown(before) == shown(after) => return,
             (Some(before), Some(after)) => after < before,
             (Some(_), None) => true,
             (None, Some(_)) => false,

@@ -87,7 +87,7 @@ pub fn first_calls_file(report: &AuditReport) -> String {
         "# Calls for `healbench audit --calls`. `right` is a call that works; `wrong` are calls that should be refused although\n\
          # their arguments fit the schema, such as one of a file that does not exist.\ntools:\n",
     );
-    if report.tools.is_empty() {
+    if report.tools.is_empty() && report.uncalled.is_empty() {
         out.push_str("  {}\n");
     }
     for tool in &report.tools {
@@ -97,12 +97,20 @@ pub fn first_calls_file(report: &AuditReport) -> String {
             out.push_str("    # No call could be made up.\n    right: {}\n    wrong: []\n");
             continue;
         };
-        if base.state == BaseState::Refused {
-            let reason = plain_text(base.text.iter().flat_map(|text| text.lines()).next().unwrap_or_default());
-            let _ = writeln!(out, "    # Edit this call, which was made from the schema and refused: {reason}");
-        }
-        let _ = writeln!(out, "    right: {}", yaml_text(&base.arguments));
-        out.push_str("    wrong: []\n");
+        let reason = || plain_text(base.text.iter().flat_map(|text| text.lines()).next().unwrap_or_default());
+        let _ = match base.state {
+            BaseState::Refused => writeln!(out, "    # Edit this call, which was refused: {}", reason()),
+            BaseState::RefusedSoftly => {
+                writeln!(out, "    # Edit this call, which was answered with an error sent as a success: {}", reason())
+            }
+            _ => Ok(()),
+        };
+        let _ = writeln!(out, "    right: {}\n    wrong: []", yaml_text(&base.arguments));
+    }
+    for tool in &report.uncalled {
+        let call = tool.arguments.as_ref().map_or("{}".to_owned(), yaml_text);
+        let name = yaml_text(&json!(tool.name));
+        let _ = writeln!(out, "  {name}:\n    # Not called: made from the schema.\n    right: {call}\n    wrong: []");
     }
     out
 }

@@ -1,7 +1,7 @@
 //! What a maintainer would want to know.
 
 use crate::base::OVERSIZE_TOKENS;
-use crate::probes::ProbeKind;
+use crate::kinds::ProbeKind;
 use crate::report::{AnswerKind, Base, BaseState, Finding, Probe, Severity, ToolAudit};
 
 /// An entry of [`FINDINGS`].
@@ -32,8 +32,12 @@ fn is_accepted(probe: &Probe) -> bool {
     matches!(probe.answer, AnswerKind::AcceptedSame | AnswerKind::AcceptedOther)
 }
 
+fn is_soft(base: &Base) -> bool {
+    base.state == BaseState::RefusedSoftly
+}
+
 /// All findings, in the order of outputs.
-pub const FINDINGS: [FindingEntry; 17] = [
+pub const FINDINGS: [FindingEntry; 27] = [
     probe_entry("accepts-wrong", Severity::Error, "a wrong call is accepted", |probe| {
         is_scored(probe) && is_accepted(probe)
     }),
@@ -44,24 +48,25 @@ pub const FINDINGS: [FindingEntry; 17] = [
         is_scored(probe) && probe.answer == AnswerKind::Slow
     }),
     probe_entry("dies", Severity::Error, "a wrong call ends the server", |probe| probe.answer == AnswerKind::Died),
+    other_entry("base-dies", Severity::Error, "a call that should be right ends the server"),
+    other_entry("base-hangs", Severity::Error, "a call that should be right is not answered in time"),
     FindingEntry {
-        id: "base-dies",
+        id: "base-soft-error",
         severity: Severity::Error,
-        sentence: "a call that should be right ends the server",
-        shows: Shows::Elsewhere,
+        sentence: "the base call is refused with an error that is sent as a success",
+        shows: Shows::Base(is_soft),
     },
-    FindingEntry {
-        id: "base-hangs",
-        severity: Severity::Error,
-        sentence: "a call that should be right is not answered in time",
-        shows: Shows::Elsewhere,
-    },
-    FindingEntry {
-        id: "schema-broken",
-        severity: Severity::Error,
-        sentence: "the input schema cannot be used",
-        shows: Shows::Elsewhere,
-    },
+    other_entry("schema-broken", Severity::Error, "the input schema cannot be used"),
+    other_entry(
+        "output-schema-broken",
+        Severity::Error,
+        "the output schema cannot be used: clients refuse the whole list of tools, or each answer",
+    ),
+    other_entry(
+        "output-schema",
+        Severity::Error,
+        "structured content does not fit the output schema, or is missing: clients show neither it nor the text",
+    ),
     probe_entry(
         "ignores-misspelled-optional",
         Severity::Warning,
@@ -89,31 +94,56 @@ pub const FINDINGS: [FindingEntry; 17] = [
         "wrong arguments are answered with a JSON-RPC error, which clients may not show to their models",
         |probe| is_scored(probe) && probe.answer == AnswerKind::ProtocolError,
     ),
-    FindingEntry {
-        id: "oversize",
-        severity: Severity::Warning,
-        sentence: "a success has over 10,000 tokens, and does not say how to get less",
-        shows: Shows::Elsewhere,
-    },
+    other_entry(
+        "no-text",
+        Severity::Warning,
+        "an error has no text block, or a success structured content alone: some clients show text blocks only",
+    ),
+    other_entry(
+        "structured-error",
+        Severity::Warning,
+        "an error has structured content, which some clients show in place of its text",
+    ),
+    other_entry(
+        "output-draft",
+        Severity::Warning,
+        "the output schema names a draft that clients with JSON Schema 2020-12 alone refuse",
+    ),
+    other_entry("client-limits", Severity::Warning, "clients or providers refuse or change the tool"),
+    other_entry("oversize", Severity::Warning, "a success has over 10,000 tokens, and does not say how to get less"),
     FindingEntry {
         id: "base-refused",
         severity: Severity::Warning,
         sentence: "the base call is refused: give an example in the calls file, or in the schema's `examples`",
         shows: Shows::Base(|base| base.state == BaseState::Refused),
     },
+    other_entry(
+        "base-mended",
+        Severity::Info,
+        "a call that fits the schema was refused, and accepted after it was changed as the text said",
+    ),
     probe_entry("coerces", Severity::Info, "a text is taken for the number or boolean that it holds", |probe| {
         probe.kind == ProbeKind::Coercible && is_accepted(probe)
     }),
     probe_entry("ignores-undeclared", Severity::Info, "a field that does not exist is ignored", |probe| {
         probe.kind == ProbeKind::Undeclared && !is_scored(probe) && is_accepted(probe)
     }),
-    FindingEntry {
-        id: "undeclared-hints",
-        severity: Severity::Info,
-        sentence: "the tool does not say whether it is read-only (`annotations.readOnlyHint`)",
-        shows: Shows::Elsewhere,
-    },
+    probe_entry("warns", Severity::Info, "a success says what of the call was left aside", |probe| {
+        probe.answer == AnswerKind::Warned
+    }),
+    probe_entry("null-is-absent", Severity::Info, "null is taken for an optional field that is absent", |probe| {
+        probe.kind == ProbeKind::Null && probe.invalid && !is_scored(probe) && is_accepted(probe)
+    }),
+    other_entry(
+        "undeclared-hints",
+        Severity::Info,
+        "the tool does not say whether it is read-only (`annotations.readOnlyHint`)",
+    ),
 ];
+
+const fn other_entry(id: &'static str, severity: Severity, sentence: &'static str) -> FindingEntry {
+    FindingEntry { id, severity, sentence, shows: Shows::Elsewhere }
+}
 
 const fn probe_entry(
     id: &'static str,
@@ -161,5 +191,9 @@ pub(crate) fn is_oversize(tokens: u32) -> bool {
 
 fn in_words(probe: &Probe) -> String {
     let place = if probe.path.is_empty() { String::new() } else { format!(" {}", probe.path) };
-    format!("{}{place}: {} → {}", probe.kind.entry().name, probe.arguments, probe.answer.name())
+    let said = match &probe.text {
+        Some(text) if !probe.answer.is_refusal() => format!(": {text}"),
+        _ => String::new(),
+    };
+    format!("{}{place}: {} → {}{said}", probe.kind.entry().name, probe.arguments, probe.answer.name())
 }

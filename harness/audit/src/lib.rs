@@ -8,23 +8,30 @@ mod audit;
 mod base;
 mod baseline;
 mod calls;
+mod contract;
 mod findings;
+mod kinds;
+mod likeness;
+mod limits;
+mod mend;
+mod places;
 mod probes;
 mod readers;
 mod render;
 mod report;
 mod score;
 mod templates;
+mod tool;
 
 pub use audit::{AuditError, Options, Server, audit};
 pub use baseline::{Change, changes};
 pub use calls::{CallsError, CallsFile, ToolCalls, first_calls_file};
 pub use findings::{FINDINGS, FindingEntry};
-pub use probes::{KINDS, KindEntry, ProbeKind};
+pub use kinds::{KINDS, KindEntry, ProbeKind};
 pub use render::{junit, markdown, terminal};
 pub use report::{
-    AnswerKind, AuditReport, Base, BaseSource, BaseState, Counts, Finding, FormatText, KindScore, Probe, ReportError,
-    Scored, ServerSeen, Template, ToolAudit,
+    AnswerKind, AuditReport, Base, BaseSource, BaseState, Counts, Environment, Finding, FormatText, KindScore, Probe,
+    ReportError, Scored, ServerSeen, Template, ToolAudit, Uncalled,
 };
 
 /// Returns the JSON Schema of [`AuditReport`].

@@ -1,10 +1,10 @@
 //! The calls that are wrong in one respect, made from a base call and the tool's schema.
 
-use healbench_core::Object;
 use healbench_engine::{accepts, valid_example};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+
+use crate::kinds::ProbeKind;
+use crate::places::{Fields, example, get, options, remove, resolve, set, types};
 
 /// The most probes of a tool.
 pub(crate) const MAX_PROBES: usize = 64;
@@ -13,118 +13,33 @@ const MAX_DEPTH: usize = 3;
 /// The longest text or list that is made to break a bound.
 const MAX_LENGTH: u64 = 10_000;
 
-/// A kind of probe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ProbeKind {
-    /// A required field is left out.
-    Missing,
-    /// A value has another JSON type.
-    WrongType,
-    /// A value has another JSON type from which the right one follows.
-    Coercible,
-    /// A value is null.
-    Null,
-    /// A value is not one of the options.
-    WrongEnum,
-    /// A value is an option in another case.
-    WrongCase,
-    /// A value is beyond a bound by one.
-    OutOfRange,
-    /// A text does not have its format.
-    BadFormat,
-    /// A text does not match its pattern.
-    BadPattern,
-    /// The name of a required field is misspelled.
-    MisspelledRequired,
-    /// The name of an optional field is misspelled.
-    MisspelledOptional,
-    /// There is another field.
-    Undeclared,
-    /// A text names something that does not exist.
-    NoSuch,
-    /// A call of the calls file that is declared to be wrong.
-    Declared,
-    /// A tool that does not exist, once for each server.
-    UnknownTool,
-}
-
-/// What a reader has to be told to repair a probe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Remedy {
-    Missing,
-    Type,
-    Options,
-    Bound,
-    Format,
-    Unrecognized,
-    /// Any remedy.
-    Any,
-    /// None is looked for.
-    None,
-}
-
-/// An entry of [`KINDS`].
-#[derive(Debug)]
-pub struct KindEntry {
-    /// The kind.
-    pub kind: ProbeKind,
-    /// Its name in outputs.
-    pub name: &'static str,
-    /// What is wrong with the call.
-    pub sentence: &'static str,
-    pub(crate) remedy: Remedy,
-}
-
-/// All kinds, in the order of outputs.
-pub const KINDS: [KindEntry; 15] = [
-    entry(ProbeKind::Missing, "missing", "a required field is left out", Remedy::Missing),
-    entry(
-        ProbeKind::WrongType,
-        "wrong_type",
-        "a text for a number, integer, boolean, list or object; 42 for a text",
-        Remedy::Type,
-    ),
-    entry(ProbeKind::Coercible, "coercible", "`\"1\"` for a number, 1 for a boolean; not scored", Remedy::None),
-    entry(ProbeKind::Null, "null", "null", Remedy::Type),
-    entry(ProbeKind::WrongEnum, "wrong_enum", "a value that is not one of the options", Remedy::Options),
-    entry(ProbeKind::WrongCase, "wrong_case", "an option in another case", Remedy::Options),
-    entry(ProbeKind::OutOfRange, "out_of_range", "beyond a bound by one", Remedy::Bound),
-    entry(ProbeKind::BadFormat, "bad_format", "a text that does not have its format", Remedy::Format),
-    entry(ProbeKind::BadPattern, "bad_pattern", "a text that does not match its pattern", Remedy::Format),
-    entry(
-        ProbeKind::MisspelledRequired,
-        "misspelled_required",
-        "the last two letters of a required field's name are swapped",
-        Remedy::Unrecognized,
-    ),
-    entry(
-        ProbeKind::MisspelledOptional,
-        "misspelled_optional",
-        "the last two letters of an optional field's name are swapped",
-        Remedy::Unrecognized,
-    ),
-    entry(ProbeKind::Undeclared, "undeclared", "another field, `hb_extra: true`", Remedy::Unrecognized),
-    entry(
-        ProbeKind::NoSuch,
-        "no_such",
-        "`-hb-none` after a required text of a base call that was accepted; not scored",
-        Remedy::None,
-    ),
-    entry(ProbeKind::Declared, "declared", "a call of `wrong` in the calls file", Remedy::Any),
-    entry(ProbeKind::UnknownTool, "unknown_tool", "a tool that does not exist; not scored", Remedy::None),
+/// The last words in the names of fields whose value names something.
+const NAMES: [&str; 24] = [
+    "id",
+    "path",
+    "name",
+    "file",
+    "filename",
+    "filepath",
+    "folder",
+    "dir",
+    "directory",
+    "key",
+    "slug",
+    "uuid",
+    "guid",
+    "ref",
+    "branch",
+    "repo",
+    "repository",
+    "project",
+    "database",
+    "table",
+    "collection",
+    "user",
+    "account",
+    "owner",
 ];
-
-const fn entry(kind: ProbeKind, name: &'static str, sentence: &'static str, remedy: Remedy) -> KindEntry {
-    KindEntry { kind, name, sentence, remedy }
-}
-
-impl ProbeKind {
-    /// Returns the entry of the kind.
-    pub fn entry(self) -> &'static KindEntry {
-        &KINDS[self as usize]
-    }
-}
 
 /// A call that is wrong in one respect.
 #[derive(Debug, Clone, PartialEq)]
@@ -135,6 +50,8 @@ pub(crate) struct Draft {
     pub(crate) arguments: Value,
     /// True if the arguments are invalid under the schema.
     pub(crate) invalid: bool,
+    /// True if the schema does not require the field.
+    pub(crate) optional: bool,
     /// The call that is meant: the base call, with a valid value of the field if that has none.
     pub(crate) intended: Value,
 }
@@ -143,7 +60,7 @@ pub(crate) struct Draft {
 /// `accepted` is true if the server accepted the base call.
 pub(crate) fn from_schema(schema: &Value, base: &Value, accepted: bool, most: usize) -> (Vec<Draft>, usize) {
     let mut maker = Maker { schema, base, drafts: Vec::new() };
-    let at_root = Place { path: Vec::new(), schema };
+    let at_root = Place { path: Vec::new(), schema, is_required: true };
     maker.fields(&at_root);
     let last = maker.drafts.len();
     if base.get("hb_extra").is_none() {
@@ -161,10 +78,11 @@ pub(crate) fn from_schema(schema: &Value, base: &Value, accepted: bool, most: us
     (maker.drafts, left_out)
 }
 
-/// A field: the keys and indices that lead to it, and its schema.
+/// A field: the keys and indices that lead to it, its schema, and whether that requires it.
 struct Place<'s> {
     path: Vec<String>,
     schema: &'s Value,
+    is_required: bool,
 }
 
 struct Maker<'s> {
@@ -176,18 +94,18 @@ struct Maker<'s> {
 impl<'s> Maker<'s> {
     /// Adds the probes of all fields of an object.
     fn fields(&mut self, object: &Place<'s>) {
-        let schema = resolve(object.schema, self.schema);
-        let required: Vec<&str> =
-            schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-        let Some(properties) = schema["properties"].as_object() else { return };
-        let names: Vec<&String> = properties.keys().collect();
-        for (name, property) in properties {
-            let place = Place { path: [object.path.as_slice(), std::slice::from_ref(name)].concat(), schema: property };
-            self.field(&place, required.contains(&name.as_str()), &names);
+        let Some(value) = get(self.base, &object.path) else { return };
+        let fields = Fields::of(object.schema, self.schema, value);
+        let names: Vec<&String> = fields.all.iter().map(|(name, _)| *name).collect();
+        for (name, property) in &fields.all {
+            let path = [object.path.as_slice(), std::slice::from_ref(*name)].concat();
+            let is_required = fields.required.contains(&name.as_str());
+            self.field(&Place { path, schema: property, is_required }, &names);
         }
     }
 
-    fn field(&mut self, place: &Place<'s>, is_required: bool, names: &[&String]) {
+    fn field(&mut self, place: &Place<'s>, names: &[&String]) {
+        let is_required = place.is_required;
         let schema = resolve(place.schema, self.schema);
         let is_sent = get(self.base, &place.path).is_some();
         if is_required && is_sent {
@@ -214,11 +132,11 @@ impl<'s> Maker<'s> {
             return;
         }
         if get(self.base, &place.path).is_some_and(Value::is_object) {
-            self.fields(&Place { path: place.path.clone(), schema });
+            self.fields(&Place { path: place.path.clone(), schema, is_required });
         }
         let first = [place.path.as_slice(), &["0".to_owned()]].concat();
         if get(self.base, &first).is_some() {
-            let item = Place { path: first, schema: resolve(&schema["items"], self.schema) };
+            let item = Place { path: first, schema: resolve(&schema["items"], self.schema), is_required: true };
             for (kind, value) in values(item.schema, get(self.base, &item.path)) {
                 let wrong = value.clone();
                 self.change(kind, &item, move |arguments, path| set(arguments, path, wrong));
@@ -230,38 +148,39 @@ impl<'s> Maker<'s> {
     }
 
     fn change(&mut self, kind: ProbeKind, place: &Place<'_>, change: impl FnOnce(&mut Value, &[String]) -> bool) {
-        self.push(kind, &place.path.join("."), |arguments| change(arguments, &place.path));
-        if get(self.base, &place.path).is_some() {
+        let Some(draft) = self.push(kind, &place.path.join("."), |arguments| change(arguments, &place.path)) else {
             return;
-        }
-        let value = example(resolve(place.schema, self.schema), self.schema);
-        if let (Some(draft), Some(value)) = (self.drafts.last_mut(), value) {
+        };
+        draft.optional = !place.is_required;
+        if get(self.base, &place.path).is_none()
+            && let Some(value) = example(resolve(place.schema, self.schema), self.schema)
+            && let Some(draft) = self.drafts.last_mut()
+        {
             set(&mut draft.intended, &place.path, value);
         }
     }
 
-    fn push(&mut self, kind: ProbeKind, path: &str, change: impl FnOnce(&mut Value) -> bool) {
+    fn push(&mut self, kind: ProbeKind, path: &str, change: impl FnOnce(&mut Value) -> bool) -> Option<&mut Draft> {
         let mut arguments = self.base.clone();
         if !change(&mut arguments) || arguments == *self.base {
-            return;
+            return None;
         }
         let invalid = accepts(self.schema, &arguments).is_ok_and(|accepted| !accepted);
         let intended = self.base.clone();
-        self.drafts.push(Draft { kind, path: path.to_owned(), arguments, invalid, intended });
+        self.drafts.push(Draft { kind, path: path.to_owned(), arguments, invalid, optional: false, intended });
+        self.drafts.last_mut()
     }
 
-    /// Adds a probe for the first required text that may be any text.
+    /// Adds a probe for the first required text that names something and may be any text.
     fn no_such(&mut self) {
-        let schema = resolve(self.schema, self.schema);
-        let required: Vec<&str> =
-            schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-        let Some(properties) = schema["properties"].as_object() else { return };
-        for (name, property) in properties {
+        let fields = Fields::of(self.schema, self.schema, self.base);
+        for (name, property) in fields.all {
             let property = resolve(property, self.schema);
             let is_free =
                 ["enum", "const", "format", "pattern", "maxLength"].iter().all(|key| property.get(key).is_none());
             let text = self.base.get(name).and_then(Value::as_str);
-            if let Some(text) = text.filter(|_| is_free && required.contains(&name.as_str())) {
+            let names_something = fields.required.contains(&name.as_str()) && is_name(name);
+            if let Some(text) = text.filter(|_| is_free && names_something) {
                 let other = json!(format!("{text}-hb-none"));
                 let path = [name.clone()];
                 self.push(ProbeKind::NoSuch, name, |arguments| set(arguments, &path, other));
@@ -271,14 +190,7 @@ impl<'s> Maker<'s> {
     }
 }
 
-/// Returns a valid value of a field that is not null.
-fn example(schema: &Value, root: &Value) -> Option<Value> {
-    let of = |schema: &Value| valid_example(&with_definitions(schema, root)).filter(|value| !value.is_null());
-    let mut parts = ["anyOf", "oneOf"].iter().flat_map(|key| schema[key].as_array().into_iter().flatten());
-    of(schema).or_else(|| parts.find_map(of))
-}
-
-/// Returns the wrong values of a field, in the order of [`KINDS`].
+/// Returns the wrong values of a field, in the order of [`KINDS`](crate::kinds::KINDS).
 fn values(schema: &Value, sent: Option<&Value>) -> Vec<(ProbeKind, Value)> {
     let types = types(schema);
     let has = |name: &str| types.contains(&name);
@@ -355,50 +267,19 @@ fn out_of_range(schema: &Value, sent: Option<&Value>) -> Vec<Value> {
     out
 }
 
-/// Returns the JSON types that a schema allows; none if it does not say.
-fn types(schema: &Value) -> Vec<&str> {
-    match &schema["type"] {
-        Value::String(name) => vec![name],
-        Value::Array(names) => names.iter().filter_map(Value::as_str).collect(),
-        _ => ["anyOf", "oneOf"]
-            .iter()
-            .flat_map(|key| schema[key].as_array().into_iter().flatten())
-            .flat_map(types)
-            .collect(),
-    }
-}
-
-/// Returns the values that a schema allows; none if it does not list them.
-fn options(schema: &Value) -> Vec<&Value> {
-    let own = schema["enum"].as_array().into_iter().flatten();
-    let of_parts = ["anyOf", "oneOf"].iter().flat_map(|key| schema[key].as_array().into_iter().flatten());
-    own.chain(schema.get("const")).chain(of_parts.flat_map(options)).filter(|value| !value.is_null()).collect()
-}
-
-/// Follows local references. A cycle ends after a few steps.
-fn resolve<'s>(schema: &'s Value, root: &'s Value) -> &'s Value {
-    let mut schema = schema;
-    for _ in 0..8 {
-        let target = schema["$ref"].as_str().and_then(|reference| root.pointer(reference.strip_prefix('#')?));
-        match target {
-            Some(target) => schema = target,
-            None => break,
+/// Returns true if a field of this name holds the name of something that has to exist. A text to search for or to write does not.
+fn is_name(field: &str) -> bool {
+    let mut words = vec![String::new()];
+    for c in field.chars() {
+        if c.is_uppercase() || matches!(c, '_' | '-' | '.') {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut().filter(|_| c.is_alphanumeric()) {
+            word.extend(c.to_lowercase());
         }
     }
-    schema
-}
-
-/// Returns a schema of a field with the definitions that it may refer to.
-fn with_definitions(schema: &Value, root: &Value) -> Value {
-    let mut schema = schema.clone();
-    if let Value::Object(map) = &mut schema {
-        for key in ["$defs", "definitions"] {
-            if let Some(definitions) = root.get(key) {
-                map.entry(key).or_insert_with(|| definitions.clone());
-            }
-        }
-    }
-    schema
+    let last = words.iter().rfind(|word| !word.is_empty());
+    last.is_some_and(|word| NAMES.contains(&word.strip_suffix('s').unwrap_or(word)))
 }
 
 fn other_case(text: &str) -> Option<String> {
@@ -416,62 +297,10 @@ fn misspelled(name: &str, names: &[&String]) -> Option<String> {
     (!names.contains(&&other)).then_some(other)
 }
 
-/// Returns the value at a path.
-pub(crate) fn get<'v>(value: &'v Value, path: &[String]) -> Option<&'v Value> {
-    path.iter().try_fold(value, |value, key| match value {
-        Value::Array(items) => items.get(key.parse::<usize>().ok()?),
-        value => value.get(key),
-    })
-}
-
-fn get_mut<'v>(value: &'v mut Value, path: &[String]) -> Option<&'v mut Value> {
-    path.iter().try_fold(value, |value, key| match value {
-        Value::Array(items) => items.get_mut(key.parse::<usize>().ok()?),
-        value => value.get_mut(key),
-    })
-}
-
-/// Sets the value at a path whose parent exists.
-fn set(arguments: &mut Value, path: &[String], value: Value) -> bool {
-    let Some((last, parents)) = path.split_last() else { return false };
-    match get_mut(arguments, parents) {
-        Some(Value::Object(map)) => {
-            map.insert(last.clone(), value);
-            true
-        }
-        Some(Value::Array(items)) => match last.parse::<usize>().ok().and_then(|at| items.get_mut(at)) {
-            Some(item) => {
-                *item = value;
-                true
-            }
-            None => false,
-        },
-        _ => false,
-    }
-}
-
-fn remove(arguments: &mut Value, path: &[String]) -> Option<Value> {
-    let (last, parents) = path.split_last()?;
-    let map: &mut Object = get_mut(arguments, parents)?.as_object_mut()?;
-    map.shift_remove(last)
-}
-
-/// Returns the one argument in which a call differs from the base; empty if there are several or none.
-pub(crate) fn differing_field(base: &Value, arguments: &Value) -> String {
-    let side = |value: &Value| value.as_object().cloned().unwrap_or_default();
-    let (base, arguments) = (side(base), side(arguments));
-    let mut names: Vec<&String> = base.keys().chain(arguments.keys()).collect();
-    names.sort();
-    names.dedup();
-    names.retain(|name| base.get(*name) != arguments.get(*name));
-    match names.as_slice() {
-        [name] => (*name).clone(),
-        _ => String::new(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use healbench_core::Object;
+
     use super::*;
 
     fn probes(schema: &Value, base: &Value) -> Vec<(String, String, Value, bool)> {
@@ -480,13 +309,6 @@ mod tests {
             .into_iter()
             .map(|draft| (draft.kind.entry().name.to_owned(), draft.path, draft.arguments, draft.invalid))
             .collect()
-    }
-
-    #[test]
-    fn the_registry_is_in_the_order_of_the_kinds() {
-        for (index, entry) in KINDS.iter().enumerate() {
-            assert_eq!((entry.kind as usize, json!(entry.kind)), (index, json!(entry.name)));
-        }
     }
 
     #[test]

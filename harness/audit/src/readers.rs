@@ -1,26 +1,80 @@
 //! What a reader finds in the text of an error: the place, the remedy, and the way to the right call.
 
+use healbench_core::ErrorKind;
 use healbench_core::{
     Agent as _, DrawKey, EpisodeStart, Script, Seed, Step, ToolCall, ToolResponse, ToolSpec, Turn, same_json,
 };
 use healbench_engine::accepts;
-use healbench_reader::reading::{Statement, Vocabulary, read_statements};
-use healbench_reader::{Profile, ScriptedAgent, shipped_profile};
-use serde_json::Value;
+use healbench_reader::reading::{Statement, Vocabulary, read, read_statements};
+use healbench_reader::{Profile, ScriptedAgent, has_type, is_within, shipped_profile, soft_errors};
+use serde_json::{Value, json};
 
 use crate::answer::Answer;
-use crate::probes::{Draft, ProbeKind, Remedy};
+use crate::kinds::{ProbeKind, Remedy};
+use crate::places::{get, plain, set};
+use crate::probes::Draft;
 
 /// The answers that the reader may see before its call is the intended one.
 const MAX_ANSWERS: usize = 3;
 /// The turns without a call that are skipped.
 const MAX_TURNS: usize = 16;
 
-/// Returns the statements of a text about a call of a tool whose right arguments are known.
-pub(crate) fn statements(text: &str, tool: &ToolSpec, base: &Value, sent: &Value) -> Vec<Statement> {
+/// Words of a success that say that something of the call was left aside.
+const NOTICES: [&str; 8] = [
+    "ignor",
+    "warning",
+    "has no effect",
+    "had no effect",
+    "not used",
+    "using default",
+    "using the default",
+    "defaulting to",
+];
+
+/// Returns the statements of a text about a call of a tool whose right arguments are known. The tool is the first of those that the text
+/// may name.
+pub(crate) fn statements(text: &str, tools: &[ToolSpec], base: &Value, sent: &Value) -> Vec<Statement> {
+    let Some(tool) = tools.first() else { return Vec::new() };
     let script = script(tool, base, sent);
-    let tools = std::slice::from_ref(tool);
     read_statements(text, &Vocabulary::new(tools, &script), sent)
+}
+
+/// Keys of JSON that hold the words of an error.
+const MESSAGES: [&str; 6] = ["message", "detail", "error", "errors", "reason", "msg"];
+
+/// Returns true if a success says that the call was not done: by the wordings and keys that are looked for in logs, or because the reader
+/// finds an error in it. That a search found nothing is none, and neither is a document, nor a record that says of something that it failed.
+pub(crate) fn reports_error(answer: &Answer, tool: &ToolSpec, sent: &Value) -> bool {
+    let vocabulary = Vocabulary::of_tools(std::slice::from_ref(tool));
+    let structured = answer.result.structured.as_ref().map(Value::to_string);
+    let mut texts = std::iter::once(answer.text.as_str()).chain(structured.as_deref());
+    texts.any(|text| {
+        let unwrapped = soft_errors::unwrap(text);
+        let is_message = || match serde_json::from_str::<Value>(&unwrapped.text) {
+            Ok(value) => MESSAGES.iter().any(|key| value.get(key).is_some()),
+            Err(_) => !unwrapped.text.trim_start().starts_with('#'),
+        };
+        let kind = || read(&unwrapped.text, &vocabulary, sent, None).kind;
+        unwrapped.is_flagged
+            || unwrapped.is_error_text
+            || is_message() && kind().is_some_and(|kind| kind != ErrorKind::NothingFound)
+    })
+}
+
+/// Returns true if a success does what was asked for but for a part of the call, and says so: beside the answer to the base call there is
+/// a hint, or a hint is a notice.
+pub(crate) fn warns(text: &str, base_text: Option<&str>, draft: &Draft, tool: &ToolSpec, hints: &[Statement]) -> bool {
+    let lower = text.trim_start().to_lowercase();
+    let of_base = base_text.map(str::trim).filter(|base| base.len() > 1 && text.len() > base.len());
+    if let Some((before, after)) = of_base.and_then(|base| text.split_once(base)) {
+        let beside = format!("{before}\n{after}");
+        let tools = std::slice::from_ref(tool);
+        if !statements(beside.trim(), tools, &draft.intended, &draft.arguments).is_empty() {
+            return true;
+        }
+    }
+    let is_hint = !hints.is_empty() || finds_field(draft, text, hints) == Some(true);
+    is_hint && !lower.starts_with("error") && NOTICES.iter().any(|notice| lower.contains(notice))
 }
 
 fn script(tool: &ToolSpec, base: &Value, sent: &Value) -> Script {
@@ -57,19 +111,68 @@ fn sorted(text: &str) -> Vec<char> {
 pub(crate) fn finds_field(draft: &Draft, text: &str, statements: &[Statement]) -> Option<bool> {
     let name = draft.path.rsplit('.').find(|name| name.parse::<u64>().is_err())?;
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
-    let is_named = || text.split(|c| !is_part(c)).any(|word| word == name);
-    (!name.is_empty()).then(|| statements.iter().any(|statement| is_about(draft, statement)) || is_named())
+    let is_named = || text.split(|c| !is_part(c)).any(|word| word.eq_ignore_ascii_case(name));
+    // What fits the schema is wrong for its value, and who reads that knows where it stands.
+    let path: Vec<String> = draft.path.split('.').map(str::to_owned).collect();
+    let sent = get(&draft.arguments, &path).and_then(Value::as_str).filter(|sent| sent.chars().count() > 2);
+    let is_repeated = || draft.kind.is_domain() && sent.is_some_and(|sent| text.contains(sent));
+    let is_found = || statements.iter().any(|statement| is_about(draft, statement));
+    (!name.is_empty()).then(|| is_found() || is_named() || is_repeated())
 }
 
-/// Returns true if the statements state the remedy for a kind of probe; `None` if none is looked for.
-pub(crate) fn finds_remedy(draft: &Draft, statements: &[Statement]) -> Option<bool> {
-    let about = |statement: &&Statement| draft.path.is_empty() || is_about(draft, statement);
-    let any = |is: &dyn Fn(&Statement) -> bool| Some(statements.iter().filter(about).any(is));
+/// Returns true if following a statement may help: the value that was sent does not meet it already, and the tool that it names is one of
+/// the server.
+fn may_help(statement: &Statement, draft: &Draft, schema: &Value, tools: &[ToolSpec]) -> bool {
+    let at = |field: &str| {
+        let path: Vec<String> = field.split('.').map(str::to_owned).collect();
+        get(&draft.arguments, &path)
+    };
+    let is_sent = |field: &str, option: &str| at(field).is_some_and(|sent| plain(sent) == option);
+    match statement {
+        Statement::Options { field, values } => {
+            let path: Vec<String> = field.split('.').map(str::to_owned).collect();
+            let is_right = |option: &String| {
+                let mut arguments = draft.intended.clone();
+                let as_text = json!(option);
+                let as_json = serde_json::from_str(option).unwrap_or(Value::Null);
+                [as_text, as_json]
+                    .into_iter()
+                    .any(|value| !set(&mut arguments, &path, value) || accepts(schema, &arguments) != Ok(false))
+            };
+            values.is_empty() || values.iter().any(|option| !is_sent(field, option) && is_right(option))
+        }
+        Statement::Value { field, value: Some(value) } => at(field).is_none_or(|sent| !same_json(sent, value)),
+        Statement::WrongType { field, expected } => at(field).is_none_or(|sent| !has_type(sent, expected)),
+        Statement::Bound { field, relation, limit } => at(field).is_none_or(|sent| !is_within(sent, *relation, *limit)),
+        Statement::Suggest { tool: Some(name), .. } => tools.iter().skip(1).any(|tool| tool.name == *name),
+        Statement::Example { object } => {
+            let example = Value::Object(object.clone());
+            !same_json(&example, &draft.arguments) && accepts(schema, &example) != Ok(false)
+        }
+        _ => true,
+    }
+}
+
+/// Returns true if the statements state a remedy for a kind of probe that may help; `None` if none is looked for.
+pub(crate) fn finds_remedy(
+    draft: &Draft,
+    statements: &[Statement],
+    schema: &Value,
+    tools: &[ToolSpec],
+) -> Option<bool> {
+    let statements: Vec<&Statement> =
+        statements.iter().filter(|statement| may_help(statement, draft, schema, tools)).collect();
+    let about = |statement: &&&Statement| draft.path.is_empty() || is_about(draft, statement);
+    let any = |is: &dyn Fn(&Statement) -> bool| Some(statements.iter().filter(about).any(|statement| is(statement)));
     match draft.kind.entry().remedy {
         Remedy::None => None,
-        // A list of options says what to send, for a missing value as for one of another type.
-        Remedy::Missing => any(&|statement| matches!(statement, Statement::Missing { .. } | Statement::Options { .. })),
-        Remedy::Type => any(&|statement| matches!(statement, Statement::WrongType { .. } | Statement::Options { .. })),
+        // A type, a list of options and a format say what to send, for a missing value as for one of another type. That a value is missing
+        // says what is wrong with null.
+        Remedy::Missing | Remedy::Type => any(&|statement| match statement {
+            Statement::WrongType { .. } | Statement::Options { .. } | Statement::Format { .. } => true,
+            Statement::Missing { .. } => draft.kind != ProbeKind::WrongType,
+            _ => false,
+        }),
         Remedy::Options => any(&|statement| matches!(statement, Statement::Options { .. } | Statement::Value { .. })),
         Remedy::Bound => any(&|statement| matches!(statement, Statement::Bound { .. } | Statement::Compared { .. })),
         Remedy::Format => any(&|statement| matches!(statement, Statement::Format { .. } | Statement::Value { .. })),
@@ -77,7 +180,10 @@ pub(crate) fn finds_remedy(draft: &Draft, statements: &[Statement]) -> Option<bo
         Remedy::Unrecognized => any(&|statement| {
             matches!(statement, Statement::Unrecognized { .. } | Statement::Rename { .. })
                 || draft.kind == ProbeKind::MisspelledRequired
-                    && matches!(statement, Statement::Missing { .. } | Statement::Options { .. })
+                    && matches!(
+                        statement,
+                        Statement::Missing { .. } | Statement::WrongType { .. } | Statement::Options { .. }
+                    )
         }),
         Remedy::Any => Some(statements.iter().any(|statement| {
             matches!(
@@ -150,8 +256,8 @@ pub(crate) fn repairs(
                 let is_error = answer.is_refusal();
                 seen = Some(ToolResponse { content: vec![answer.text], is_error });
                 if !is_error {
-                    // Another call was accepted.
-                    return false;
+                    // A call with a name beside the right one is as good, where the server ignores that.
+                    return has_all(intended, &next.arguments);
                 }
             }
             _ => return false,

@@ -14,7 +14,7 @@ use crate::findings::FINDINGS;
 use crate::report::{AuditReport, Base, BaseState, Finding, Template, ToolAudit};
 
 /// The templates that the terminal and Markdown show.
-const WORST: usize = 5;
+const WORST: usize = 3;
 /// The most characters of a server's text in a line.
 const MAX_LINE: usize = 200;
 /// What stands for an unknown number.
@@ -62,7 +62,8 @@ fn headline(report: &AuditReport) -> String {
     let behind = &report.scored;
     match report.score {
         Some(score) => format!(
-            "Score {score:.1} of 100: {}, {}, {} of mistakes",
+            "Score {score:.1} of 100{}: {}, {}, {} of mistakes",
+            worst_tool(report),
             pluralize(behind.tools as u64, "tool"),
             pluralize(behind.probes as u64, "scored call"),
             pluralize(behind.kinds as u64, "kind")
@@ -71,9 +72,31 @@ fn headline(report: &AuditReport) -> String {
     }
 }
 
+/// Returns the tool with the lowest score, if there are several.
+fn worst_tool(report: &AuditReport) -> String {
+    let scored = report.tools.iter().filter_map(|tool| Some((tool.score?, &tool.name)));
+    let worst = scored.min_by(|a, b| a.0.total_cmp(&b.0)).filter(|(worst, _)| Some(*worst) != report.score);
+    worst.map_or_else(String::new, |(score, name)| format!(" (worst tool: {}, {score:.1})", plain_text(name)))
+}
+
+/// Returns how many calls reached a tool, if some did not.
+fn reached(report: &AuditReport) -> Option<String> {
+    let environment = report.environment.as_ref()?;
+    let others = match environment.other_reasons {
+        0 => String::new(),
+        others => format!(" (1 of {} reasons)", count(others as u64 + 1)),
+    };
+    let calls = pluralize(environment.calls as u64, "call");
+    Some(format!(
+        "{} of {calls} reached a tool: {}{others}",
+        count(environment.reached as u64),
+        line(&environment.reason)
+    ))
+}
+
 /// Returns what the texts of the errors let a reader do; `None` if there is no error that a reader can repair.
 fn answer(report: &AuditReport) -> Option<String> {
-    let answer = report.answer.as_ref().filter(|answer| answer.errors > 0)?;
+    let answer = Some(&report.answer).filter(|answer| answer.errors > 0)?;
     let server = report.server.name.as_deref().unwrap_or("The server");
     let worst =
         answer.worst.as_ref().map(|worst| format!(" Worst: {} ({} of {}).", worst.tool, worst.repaired, worst.errors));
@@ -112,6 +135,7 @@ fn base_state(base: Option<&Base>) -> &'static str {
         Some(BaseState::Accepted) => "accepted",
         Some(BaseState::Volatile) => "volatile",
         Some(BaseState::Refused) => "refused",
+        Some(BaseState::RefusedSoftly) => "refused softly",
         Some(BaseState::Slow) => "slow",
         Some(BaseState::Died) => "died",
         Some(BaseState::Asks) => "asks",
@@ -152,20 +176,18 @@ fn kind_rows(report: &AuditReport) -> (Vec<&'static str>, Vec<Vec<String>>) {
     (vec!["mistake", "score", "calls", "scored", "refused", "names field", "states remedy", "repaired"], rows.collect())
 }
 
-/// Returns the templates to show with the sentence above them: the worst of those that lack something, or else one.
+/// Returns the worst of the templates that lack something with the sentence above them; `None` if none does.
 fn worst(report: &AuditReport) -> Option<(String, &[Template])> {
-    let all = report.templates.len();
-    let lacking =
-        report.templates.iter().take_while(|template| template.score.is_some_and(|score| score < 100.0)).count();
-    let shown = report.templates.get(..lacking.clamp(1, WORST))?;
-    let texts = pluralize(all as u64, "text");
+    let all = pluralize(report.templates.len() as u64, "text");
+    let is_lacking = |template: &&Template| template.score.is_some_and(|score| score < 100.0);
+    let lacking = report.templates.iter().take_while(is_lacking).count();
+    let shown = report.templates.get(..lacking.min(WORST)).filter(|shown| !shown.is_empty())?;
     let sentence = match lacking {
-        0 => format!("None of {texts} of refusals lacks anything. The first"),
-        1 => format!("1 of {texts} of refusals lacks something"),
-        _ if lacking <= WORST => format!("{lacking} of {texts} of refusals lack something, the worst first"),
-        _ => format!("{} of {texts} of refusals lack something. The worst {WORST}", count(lacking as u64)),
+        1 => format!("1 of {all} of refusals lacks something"),
+        _ if lacking <= WORST => format!("{lacking} of {all} of refusals lack something, the worst first"),
+        _ => format!("{} of {all} of refusals lack something. The worst {WORST}", count(lacking as u64)),
     };
-    Some((sentence, shown))
+    Some((format!("What to change: {sentence}"), shown))
 }
 
 /// Returns what a template is: its score, its number of calls, its maker, and what it lacks.

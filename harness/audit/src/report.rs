@@ -4,15 +4,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::probes::ProbeKind;
+use crate::kinds::ProbeKind;
 
 /// The name of the definitions that a report follows.
-pub(crate) const FORMAT: &str = "audit-score/1";
+pub(crate) const FORMAT: &str = "audit-score/2";
 
 /// The audit of a server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditReport {
-    /// The definitions that the report follows: `audit-score/1`.
+    /// The definitions that the report follows: `audit-score/2`.
     pub format: String,
     /// The server.
     pub server: ServerSeen,
@@ -26,13 +26,16 @@ pub struct AuditReport {
     pub score: Option<f64>,
     /// What is behind the score.
     pub scored: Scored,
-    /// What the texts of the errors let a reader do; null in reports of earlier versions.
-    #[serde(default)]
-    pub answer: Option<RepairAnswer>,
+    /// The calls that reached no tool; null if all reached one.
+    pub environment: Option<Environment>,
+    /// What the texts of the errors let a reader do.
+    pub answer: RepairAnswer,
     /// The means over the probes of each kind, over all tools.
     pub kinds: Vec<KindScore>,
     /// The tools that were audited, in the order of the server.
     pub tools: Vec<ToolAudit>,
+    /// The tools that were not called, in the order of the server.
+    pub uncalled: Vec<Uncalled>,
     /// The texts of refusals, with everything that varies replaced, the worst first.
     pub templates: Vec<Template>,
     /// The findings, the most severe first.
@@ -106,6 +109,28 @@ pub struct Scored {
     pub kinds: usize,
 }
 
+/// Calls that were refused as the base call of their tool was: what is wrong with them was not looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Environment {
+    /// The probes that reached a tool.
+    pub reached: usize,
+    /// All probes.
+    pub calls: usize,
+    /// The text of most of these refusals, as one base call got it.
+    pub reason: String,
+    /// The number of texts that say something else.
+    pub other_reasons: usize,
+}
+
+/// A tool that was not called.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Uncalled {
+    /// The name.
+    pub name: String,
+    /// Arguments made from its schema; null if none could be made.
+    pub arguments: Option<Value>,
+}
+
 /// The errors from which the reader `perfect` arrives at the right call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RepairAnswer {
@@ -158,7 +183,8 @@ pub struct ToolAudit {
     pub read_only: bool,
     /// The base call; null if none could be made.
     pub base: Option<Base>,
-    /// The mean over the kinds of its probes, from 0 to 100; null if no probe has points.
+    /// From 0 to 100: the mean over the kinds of its probes, of which those that fit the schema are worth as much as the others; null if
+    /// no probe has points.
     pub score: Option<f64>,
     /// The probes, in the order in which they were sent.
     pub probes: Vec<Probe>,
@@ -176,6 +202,8 @@ pub enum BaseSource {
     Examples,
     /// Made from the schema. Such a call is not known to be right.
     Generated,
+    /// Made from the schema, and changed as the text of a refusal said.
+    Mended,
 }
 
 /// What became of a base call, which is sent twice.
@@ -188,6 +216,8 @@ pub enum BaseState {
     Volatile,
     /// Refused.
     Refused,
+    /// Refused with a text that was sent as a success.
+    RefusedSoftly,
     /// Not answered in time; the tool was left alone.
     Slow,
     /// The server ended; the tool was left alone.
@@ -213,7 +243,7 @@ pub struct Base {
     pub bytes: Option<usize>,
     /// The hash of the answer; null if there was none.
     pub hash: Option<String>,
-    /// The text of a refusal; null for any other answer.
+    /// The text of a refusal, also of one that was sent as a success; null for any other answer.
     pub text: Option<String>,
 }
 
@@ -229,8 +259,12 @@ pub enum AnswerKind {
     AcceptedSame,
     /// Another success.
     AcceptedOther,
-    /// A success whose text reads like an error that the base call's does not.
+    /// A success that says what of the call was left aside.
+    Warned,
+    /// A success whose text is that of an error.
     SoftError,
+    /// The answer of the refused base call, but for what was sent: nobody looked at what is wrong.
+    Environment,
     /// No answer in time.
     Slow,
     /// The server ended.
@@ -247,7 +281,9 @@ impl AnswerKind {
             AnswerKind::IsError => "is_error",
             AnswerKind::AcceptedSame => "accepted_same",
             AnswerKind::AcceptedOther => "accepted_other",
+            AnswerKind::Warned => "warned",
             AnswerKind::SoftError => "soft_error",
+            AnswerKind::Environment => "environment",
             AnswerKind::Slow => "slow",
             AnswerKind::Died => "died",
             AnswerKind::Asks => "asks",
@@ -257,6 +293,11 @@ impl AnswerKind {
     /// Returns true for an error that says that it is one.
     pub fn is_refusal(self) -> bool {
         matches!(self, AnswerKind::ProtocolError | AnswerKind::IsError)
+    }
+
+    /// Returns true for a success that does what was asked for, or what the server took it for.
+    pub fn is_accepted(self) -> bool {
+        matches!(self, AnswerKind::AcceptedSame | AnswerKind::AcceptedOther | AnswerKind::Warned)
     }
 }
 
@@ -273,9 +314,11 @@ pub struct Probe {
     pub intended: Option<Value>,
     /// True if the arguments are invalid under the schema.
     pub invalid: bool,
+    /// True if the schema does not require the field.
+    pub optional: bool,
     /// The answer.
     pub answer: AnswerKind,
-    /// The text of a refusal or of a soft error; null for any other answer.
+    /// The text of a refusal, of a soft error or of a success that warns, or the reason why the server ended; null for any other answer.
     pub text: Option<String>,
     /// The tokens of the text; null if there was no answer.
     pub tokens: Option<u32>,

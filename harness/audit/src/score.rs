@@ -2,27 +2,32 @@
 
 use std::collections::BTreeMap;
 
-use crate::probes::{KINDS, ProbeKind};
+use crate::kinds::{KINDS, ProbeKind};
+use crate::probes::Draft;
 use crate::report::{AnswerKind, KindScore, Probe, RepairAnswer, Scored, ToolAudit, ToolRepairs};
 
 /// Returns true if a probe has points: it is invalid by the schema and could not be understood, or the calls file says
-/// that it is wrong.
-pub(crate) fn is_scored(kind: ProbeKind, invalid: bool, answer: AnswerKind) -> bool {
-    let counts = match kind {
+/// that it is wrong, or the server found out that what it names does not exist.
+pub(crate) fn is_scored(draft: &Draft, answer: AnswerKind) -> bool {
+    let counts = match draft.kind {
         ProbeKind::Declared => true,
         ProbeKind::Coercible | ProbeKind::UnknownTool => false,
-        _ => invalid,
+        // It may be the name of something new.
+        ProbeKind::NoSuch => !answer.is_accepted(),
+        // Models send it for what they leave out.
+        ProbeKind::Null if draft.optional && answer.is_accepted() => false,
+        _ => draft.invalid,
     };
-    // A server that asks its user has not answered yet.
-    counts && answer != AnswerKind::Asks
+    // A server that asks its user has not answered yet, and what failed before the call was looked at says nothing of it.
+    counts && !matches!(answer, AnswerKind::Asks | AnswerKind::Environment)
 }
 
 /// Returns the points of a scored probe.
 pub(crate) fn points(answer: AnswerKind, parts: [Option<bool>; 3]) -> f64 {
-    if !answer.is_refusal() {
+    if !answer.is_refusal() && answer != AnswerKind::Warned {
         return 0.0;
     }
-    let parts: Vec<bool> = std::iter::once(true).chain(parts.into_iter().flatten()).collect();
+    let parts: Vec<bool> = std::iter::once(answer.is_refusal()).chain(parts.into_iter().flatten()).collect();
     100.0 * parts.iter().filter(|part| **part).count() as f64 / parts.len() as f64
 }
 
@@ -31,7 +36,7 @@ pub(crate) fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum / f64::from(count))
 }
 
-/// Returns the score of a tool.
+/// Returns the score of a tool: calls that its schema cannot tell from right ones are worth as much as all others.
 pub(crate) fn of_tool(probes: &[Probe]) -> Option<f64> {
     let mut kinds: BTreeMap<ProbeKind, Vec<f64>> = BTreeMap::new();
     for probe in probes {
@@ -39,7 +44,22 @@ pub(crate) fn of_tool(probes: &[Probe]) -> Option<f64> {
             kinds.entry(probe.kind).or_default().push(points);
         }
     }
-    mean(kinds.into_values().filter_map(mean))
+    let half = |is_domain: bool| {
+        mean(
+            kinds
+                .iter()
+                .filter(|(kind, _)| kind.is_domain() == is_domain)
+                .filter_map(|(_, points)| mean(points.iter().copied())),
+        )
+    };
+    mean([half(false), half(true)].into_iter().flatten())
+}
+
+/// Takes the points of a tool whose only mistake is a field beside its own: nothing is lost if that is ignored.
+pub(crate) fn without_lone_undeclared(probes: &mut [Probe]) {
+    if probes.iter().all(|probe| probe.kind == ProbeKind::Undeclared) {
+        probes.iter_mut().for_each(|probe| probe.points = None);
+    }
 }
 
 /// Returns the score of a server, and what is behind it.
@@ -106,6 +126,8 @@ mod tests {
         // One of (refused, remedy): no field, and no reader.
         assert_eq!(points(refused, [None, Some(false), None]), 50.0);
         assert_eq!(points(refused, [None, None, None]), 100.0);
+        // Not refused, but the field is named.
+        assert_eq!(points(AnswerKind::Warned, [Some(true), Some(false), None]), 100.0 / 3.0);
         for answer in [AnswerKind::AcceptedSame, AnswerKind::SoftError, AnswerKind::Slow, AnswerKind::Died] {
             assert_eq!(points(answer, [Some(true), Some(true), Some(true)]), 0.0);
         }

@@ -10,7 +10,7 @@ use healbench_tokens::count_tokens;
 use serde_json::Value;
 
 use crate::base::OVERSIZE_TOKENS;
-use crate::probes::get;
+use crate::places::{get, leaves};
 use crate::report::{AnswerKind, FormatText, Probe, Template, ToolAudit};
 use crate::score::mean;
 
@@ -41,11 +41,12 @@ fn masked(text: &str, tool: &str, probe: &Probe) -> String {
     }
     let path: Vec<String> = probe.path.split('.').map(str::to_owned).collect();
     let mut values = Vec::new();
-    texts(&probe.arguments, &mut values);
+    leaves(&probe.arguments, &mut values);
+    let mut values: Vec<&str> = values.into_iter().filter_map(Value::as_str).collect();
     // The longest first: one may contain another.
     values.sort_by_key(|value| std::cmp::Reverse(value.len()));
     for value in values.iter().filter(|value| value.len() > 2) {
-        out = out.replace(value.as_str(), "‹value›");
+        out = out.replace(*value, "‹value›");
     }
     let mut fields: Vec<&str> = path.iter().map(String::as_str).filter(|name| name.parse::<u64>().is_err()).collect();
     let misspelled = get(&probe.arguments, &path).is_none().then(|| probe.arguments.as_object()).flatten();
@@ -70,16 +71,6 @@ fn masked_between(text: &str, start: &str, end: &str) -> String {
         rest = &rest[at + length..];
     }
     out + rest
-}
-
-/// Collects the texts of a value.
-fn texts(value: &Value, out: &mut Vec<String>) {
-    match value {
-        Value::String(text) => out.push(text.clone()),
-        Value::Array(items) => items.iter().for_each(|item| texts(item, out)),
-        Value::Object(map) => map.values().for_each(|item| texts(item, out)),
-        _ => {}
-    }
 }
 
 /// Replaces words of a text. A word that is the key of a JSON object is told apart.
@@ -109,7 +100,8 @@ pub(crate) fn group(tools: &mut [ToolAudit], specs: &[ToolSpec]) -> Vec<Template
     let mut groups: BTreeMap<String, Vec<(usize, usize)>> = BTreeMap::new();
     for (tool_index, tool) in tools.iter().enumerate() {
         for (index, probe) in tool.probes.iter().enumerate() {
-            if let Some(text) = &probe.text {
+            let is_text = !matches!(probe.answer, AnswerKind::Died | AnswerKind::Warned);
+            if let Some(text) = probe.text.as_ref().filter(|_| is_text) {
                 let mut template: String = masked(text, &tool.name, probe).chars().take(MAX_CHARACTERS).collect();
                 template.truncate(template.trim_end().len());
                 groups.entry(template).or_default().push((tool_index, index));
@@ -138,7 +130,10 @@ pub(crate) fn group(tools: &mut [ToolAudit], specs: &[ToolSpec]) -> Vec<Template
 
 fn template(text: String, members: &[(usize, usize)], tools: &[ToolAudit], specs: &[ToolSpec]) -> Template {
     let probes: Vec<&Probe> = members.iter().map(|(tool, probe)| &tools[*tool].probes[*probe]).collect();
-    let (first, tool) = (probes[0], &tools[members[0].0]);
+    // The one that lacks most, of equal ones the first.
+    let points = |at: &usize| probes[*at].points.unwrap_or(f64::INFINITY);
+    let worst = (0..probes.len()).min_by(|a, b| points(a).total_cmp(&points(b))).unwrap_or(0);
+    let (first, tool) = (probes[worst], &tools[members[worst].0]);
     let example = first.text.clone().unwrap_or_default();
     let lacks = |part: fn(&Probe) -> Option<bool>, name: &str| {
         let judged: Vec<bool> =

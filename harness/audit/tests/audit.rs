@@ -14,7 +14,7 @@ use healbench_audit::{
     junit, markdown, terminal,
 };
 use healbench_mcp::{Endpoint, Limits, McpSession, ServerCommand, Supervisor};
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 const LIMITS: Limits = Limits { start: Duration::from_secs(20), line: 1 << 20 };
@@ -37,7 +37,7 @@ fn options() -> Options {
     Options { call_timeout: Duration::from_secs(20), ..Options::default() }
 }
 
-/// Audits the test server, and returns the number of its starts as well.
+/// Audits the test server, and returns the number of its starts as well. The mode is its first words, one a line.
 fn try_audit(mode: &str, options: &Options) -> (Result<AuditReport, AuditError>, usize) {
     let supervisor = Supervisor::new(test_server(), Arc::clone(&options.stop));
     let program = test_server().display().to_string();
@@ -45,7 +45,7 @@ fn try_audit(mode: &str, options: &Options) -> (Result<AuditReport, AuditError>,
     let result = audit(options, &mut || {
         starts += 1;
         let folder = TempDir::new().unwrap();
-        let words = [program.clone(), mode.to_owned()];
+        let words: Vec<String> = std::iter::once(program.as_str()).chain(mode.lines()).map(str::to_owned).collect();
         let command = ServerCommand { dir: Some(folder.path().into()), ..ServerCommand::new(&words, &[]).unwrap() };
         let session = McpSession::start(&supervisor, &Endpoint::Command(command), &LIMITS)?;
         Ok(Server { session, folder })
@@ -55,6 +55,31 @@ fn try_audit(mode: &str, options: &Options) -> (Result<AuditReport, AuditError>,
 
 fn audited(mode: &str, options: &Options) -> AuditReport {
     try_audit(mode, options).0.unwrap_or_else(|error| panic!("{mode}: {error}"))
+}
+
+/// Audits a server with read-only tools, each with its name, its schema and its rules.
+fn answering(tools: &[(&str, Value, Value)], options: &Options) -> AuditReport {
+    let listed = |(name, schema, _): &(&str, Value, Value)| json!({"name": name, "inputSchema": schema, "annotations": {"readOnlyHint": true}});
+    let rules: serde_json::Map<String, Value> =
+        tools.iter().map(|(name, _, rules)| ((*name).to_owned(), rules.clone())).collect();
+    let document = json!({"tools": tools.iter().map(listed).collect::<Vec<_>>(), "rules": rules});
+    audited(&format!("answers\n{document}"), options)
+}
+
+/// A schema with these fields, of which those with a `!` are required.
+fn fields(fields: &[(&str, &str)]) -> Value {
+    let required: Vec<&str> = fields.iter().filter_map(|(name, _)| name.strip_suffix('!')).collect();
+    let properties: serde_json::Map<String, Value> =
+        fields.iter().map(|(name, kind)| (name.trim_end_matches('!').to_owned(), json!({"type": kind}))).collect();
+    json!({"type": "object", "properties": properties, "required": required})
+}
+
+/// The answer to the first probe of a kind, and its points.
+fn answer_to(report: &AuditReport, kind: &str, path: &str) -> (AnswerKind, Option<f64>) {
+    let probes = report.tools.iter().flat_map(|tool| &tool.probes);
+    let mut found = probes.filter(|probe| json!(probe.kind) == json!(kind) && probe.path == path);
+    let probe = found.next().unwrap_or_else(|| panic!("no {kind} {path}"));
+    (probe.answer, probe.points)
 }
 
 /// The findings as name, tool and count.
@@ -85,7 +110,7 @@ fn a_server_is_scored_and_shown() {
     assert_eq!((report.scored.tools, report.counts.tools, report.counts.audited), (5, 10, 6));
     assert_eq!(report.counts.not_read_only, 2);
     // No error of `mutters` is repaired, and each of `tells`.
-    let answer = report.answer.clone().unwrap();
+    let answer = report.answer.clone();
     let worst = answer.worst.unwrap();
     assert_eq!((worst.tool.as_str(), worst.repaired), ("mutters", 0));
     assert!(worst.errors > 0 && answer.repaired > 0 && answer.errors == answer.repaired + worst.errors, "{worst:?}");
@@ -93,7 +118,8 @@ fn a_server_is_scored_and_shown() {
     assert_eq!(starts, 2);
     let found = findings(&report);
     for expected in [
-        ("accepts-wrong", "accepts", 10),
+        ("accepts-wrong", "accepts", 9),
+        ("null-is-absent", "accepts", 1),
         ("soft-error", "pretends", 11),
         ("dies", "breaks\u{1b}[31m|", 1),
         ("schema-broken", "broken", 1),
@@ -145,8 +171,11 @@ fn only_what_may_be_called_is_called() {
 
 #[test]
 fn a_calls_file_adds_right_and_wrong_calls() {
-    let text = "tools:\n  read:\n    right: {path: Cargo.toml}\n    wrong: [{path: \"{dir}/none\"}]\n  write:\n    right: {path: \"{dir}/a\", text: x}\n";
-    let calls = CallsFile::parse(text).unwrap();
+    let right = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    let text = format!(
+        "tools:\n  read:\n    right: {{path: {right:?}}}\n    wrong: [{{path: \"{{dir}}/none\"}}]\n  write:\n    right: {{path: \"{{dir}}/a\", text: x}}\n"
+    );
+    let calls = CallsFile::parse(&text).unwrap();
     let report = audited("files", &Options { calls, allow_writes: true, ..options() });
     let tool = |name: &str| report.tools.iter().find(|tool| tool.name == name).unwrap();
     assert_eq!(tool("write").base.as_ref().unwrap().state, BaseState::Accepted);
@@ -160,8 +189,11 @@ fn a_calls_file_adds_right_and_wrong_calls() {
 
     let written = first_calls_file(&report);
     let read_again = CallsFile::parse(&written).unwrap();
-    assert_eq!(read_again.tools["write"].right, CallsFile::parse(text).unwrap().tools["write"].right);
-    assert!(written.contains("refused: Cargo.toml: "), "{written}");
+    assert_eq!(read_again.tools["write"].right, CallsFile::parse(&text).unwrap().tools["write"].right);
+    // A file that is not there is no right call.
+    let refused = CallsFile::parse("tools: {read: {right: {path: none.toml}}}").unwrap();
+    let written = first_calls_file(&audited("files", &Options { calls: refused, ..options() }));
+    assert!(written.contains("refused: none.toml: "), "{written}");
     let unknown = CallsFile::parse("tools: {reads: {right: {}}}").unwrap();
     let error = try_audit("files", &Options { calls: unknown, ..options() }).0.unwrap_err();
     assert!(error.to_string().contains("`reads`, which the server does not have; did you mean `read`?"), "{error}");
@@ -221,14 +253,15 @@ fn servers_that_do_what_no_server_should_end_as_findings() {
     for mode in ["hangs", "utf8"] {
         let found = audited(mode, &short).findings;
         let found = found.iter().find(|finding| finding.id == "base-hangs").unwrap();
-        assert!(found.example.ends_with(": no answer within 0.3 s"), "{mode}: {}", found.example);
+        assert!(found.example.ends_with(": no answer within 0.6 s"), "{mode}: {}", found.example);
     }
     assert_eq!(state("asks", &options()).0, BaseState::Asks);
     // A line that is not UTF-8 is no answer.
     assert_eq!(state("utf8", &short).0, BaseState::Slow);
     for (mode, expected) in [("no-content", BaseState::Accepted), ("text-error", BaseState::Refused)] {
         let (base, probes, scored, _) = state(mode, &options());
-        assert_eq!((base, probes > 0, scored), (expected, true, true), "{mode}");
+        // What is answered alike to every call says nothing.
+        assert_eq!((base, probes > 0, scored), (expected, true, expected == BaseState::Accepted), "{mode}");
     }
     for (mode, note) in [
         ("logs", "It wrote to standard output what is no message, once: Server started"),
@@ -260,4 +293,208 @@ fn an_audit_can_be_stopped() {
     let options = options();
     options.stop.store(true, Ordering::Relaxed);
     assert!(matches!(try_audit("audited", &options).0, Err(AuditError::Interrupted)));
+}
+
+#[test]
+fn only_what_reached_a_tool_is_scored() {
+    let schema = fields(&[("page!", "string"), ("depth", "integer")]);
+    let none = answering(&[("open", schema.clone(), json!([[[], "!No browser at /opt/b: install one"]]))], &options());
+    assert_eq!((none.score, none.tools[0].score), (None, None));
+    let environment = none.environment.clone().unwrap();
+    assert_eq!((environment.reached, environment.calls), (0, none.tools[0].probes.len()));
+    assert!(none.tools[0].probes.iter().all(|probe| probe.answer == AnswerKind::Environment), "{none:?}");
+    let said = format!("0 of {} calls reached a tool: No browser at /opt/b: install one", environment.calls);
+    for text in [terminal(&none, None), markdown(&none, None)] {
+        assert!(text.replace('\\', "").contains(&said), "{text}");
+    }
+    assert!(
+        !findings(&none).iter().any(|(id, ..)| matches!(*id, "no-field" | "no-remedy" | "accepts-wrong")),
+        "{none:?}"
+    );
+    // What was refused before, for its own sake, is scored.
+    let some = json!([[["!page:string"], "!page: expected string"], [[], "!No browser at /opt/{page} (attempt 12)"]]);
+    let some = answering(&[("open", schema, some)], &options());
+    assert_eq!(answer_to(&some, "missing", "page"), (AnswerKind::IsError, Some(100.0)));
+    assert_eq!(answer_to(&some, "wrong_type", "depth"), (AnswerKind::Environment, None));
+    assert_eq!(some.score, Some(100.0));
+    assert!(some.environment.is_some_and(|environment| environment.reached > 0));
+}
+
+#[test]
+fn a_refused_base_call_is_changed_as_the_text_says() {
+    let schema = fields(&[("project_id!", "string"), ("mode!", "string")]);
+    let rules = json!([
+        [["!mode=fast"], "!mode must be one of: fast, slow"],
+        [["!project_id=p7"], "!Unknown project '{project_id}'. Call list_projects to see them."],
+        [[], "done"],
+    ]);
+    let list = json!([[[], "{\"projects\": [{\"id\": \"p7\", \"name\": \"Web\"}]}"]]);
+    let report = answering(&[("build", schema, rules), ("list_projects", fields(&[]), list)], &options());
+    let base = report.tools[0].base.as_ref().unwrap();
+    assert_eq!(base.arguments, json!({"project_id": "p7", "mode": "fast"}));
+    assert_eq!((base.state, json!(base.source)), (BaseState::Accepted, json!("mended")));
+    assert!(findings(&report).contains(&("base-mended", "build", 1)), "{:?}", report.findings);
+    // A call of the user stays as it is.
+    let calls = CallsFile::parse("tools: {build: {right: {project_id: a, mode: b}}}").unwrap();
+    let options = Options { calls, ..options() };
+    let kept = answering(
+        &[("build", fields(&[("mode!", "string")]), json!([[[], "!mode must be one of: fast, slow"]]))],
+        &options,
+    );
+    assert_eq!(kept.tools[0].base.as_ref().unwrap().arguments, json!({"project_id": "a", "mode": "b"}));
+}
+
+#[test]
+fn errors_that_are_sent_as_successes_are_found_everywhere() {
+    let schema = fields(&[("file_name!", "string"), ("depth", "integer")]);
+    let rules = |last: &str| {
+        json!([[["!file_name:string"], "!file_name: expected string"], [["file_name=a"], "pages: 3"], [[], last],])
+    };
+    let calls = CallsFile::parse("tools: {info: {right: {file_name: a}, wrong: [{file_name: none}]}}").unwrap();
+    let calls = Options { calls, ..options() };
+    let report = answering(&[("info", schema.clone(), rules("Document {file_name} does not exist"))], &calls);
+    assert_eq!(answer_to(&report, "declared", "file_name"), (AnswerKind::SoftError, Some(0.0)));
+    assert_eq!(answer_to(&report, "no_such", "file_name").0, AnswerKind::SoftError);
+    let soft = report.findings.iter().find(|finding| finding.id == "soft-error").unwrap();
+    assert!(soft.example.contains("Document a-hb-none does not exist"), "{soft:?}");
+    // Also in the base call.
+    for text in ["Document {file_name} does not exist", "{\"success\": false, \"error\": \"Connection refused\"}"] {
+        let report = answering(&[("info", schema.clone(), rules(text))], &options());
+        let base = report.tools[0].base.clone().unwrap();
+        assert_eq!(base.state, BaseState::RefusedSoftly, "{text}");
+        assert!(findings(&report).contains(&("base-soft-error", "info", 1)), "{text}");
+        assert_eq!(answer_to(&report, "undeclared", "hb_extra").0, AnswerKind::Environment);
+        assert!(first_calls_file(&report).contains("an error sent as a success: "), "{text}");
+    }
+    // An empty result of a search is none.
+    let empty = answering(
+        &[("info", schema, json!([[["!file_name:string"], "!file_name: expected string"], [[], "[]"]]))],
+        &options(),
+    );
+    assert_eq!(empty.tools[0].base.as_ref().unwrap().state, BaseState::Accepted);
+}
+
+#[test]
+fn a_success_that_warns_is_neither_error_nor_silence() {
+    let mut schema = fields(&[("path!", "string"), ("depth", "integer")]);
+    schema["additionalProperties"] = json!(false);
+    let rules = json!([
+        [["!path:string"], "!path: expected string"],
+        [
+            [">path,depth"],
+            "You sent parameters that are unknown and were ignored: dephth. Supported: path, depth.\n\n[FILE] a"
+        ],
+        [["!depth:none", "!depth:number"], "Warning: depth has to be a number; using 1.\n[FILE] a"],
+        [[], "[FILE] a"],
+    ]);
+    let report = answering(&[("list", schema, rules)], &options());
+    for (kind, path) in [("undeclared", "hb_extra"), ("misspelled_optional", "depth"), ("wrong_type", "depth")] {
+        let (answer, points) = answer_to(&report, kind, path);
+        assert!(
+            answer == AnswerKind::Warned && points.is_some_and(|points| points < 100.0),
+            "{kind}: {answer:?} {points:?}"
+        );
+    }
+    let found = findings(&report);
+    assert!(found.iter().any(|(id, ..)| *id == "warns"), "{found:?}");
+    assert!(!found.iter().any(|(id, ..)| matches!(*id, "accepts-wrong" | "soft-error")), "{found:?}");
+}
+
+#[test]
+fn calls_that_lose_nothing_do_not_lower_the_score() {
+    let mut closed = fields(&[]);
+    closed["additionalProperties"] = json!(false);
+    let schema = fields(&[("query!", "string"), ("limit", "integer")]);
+    let rules = json!([
+        [["!query:string"], "!query: expected string"],
+        [["limit:string"], "!limit: expected number, received string"],
+        [[], "3 hits"],
+    ]);
+    let report = answering(&[("sessions", closed, json!([[[], "none"]])), ("search", schema, rules)], &options());
+    assert_eq!((report.tools[0].score, report.tools[1].score, report.score), (None, Some(100.0), Some(100.0)));
+    assert_eq!(answer_to(&report, "null", "limit").1, None);
+    let found = findings(&report);
+    assert!(found.contains(&("null-is-absent", "search", 1)), "{found:?}");
+    // Everything can be searched for.
+    assert!(!found.iter().any(|(id, ..)| matches!(*id, "accepts-wrong" | "no-such-accepted")), "{found:?}");
+    assert!(terminal(&report, None).contains("Score 100.0 of 100: 1 tool"), "{}", terminal(&report, None));
+}
+
+#[test]
+fn errors_of_the_domain_are_worth_as_much_as_those_of_the_schema() {
+    let schema = fields(&[("zone!", "string"), ("ttl", "integer")]);
+    let rules = |text: &str| {
+        json!([
+            [["!zone:string"], "!zone: expected string"],
+            [["ttl:string"], "!ttl: expected integer"],
+            [["ttl:null"], "!ttl: expected integer"],
+            [["zone=a"], "A 192.0.2.1"],
+            [[], format!("!{text}")],
+        ])
+    };
+    let calls = CallsFile::parse("tools: {dns: {right: {zone: a}, wrong: [{zone: other}]}}").unwrap();
+    let options = Options { calls, ..options() };
+    let points = |text: &str| {
+        let list = ("list_zones", fields(&[]), json!([[[], "zones"]]));
+        let report = answering(&[("dns", schema.clone(), rules(text)), list], &options);
+        (answer_to(&report, "declared", "zone").1.unwrap().round(), report.score.unwrap().round())
+    };
+    // The schema's half is 100; of the other, the zone is named.
+    assert_eq!(points("Zone {zone} cannot be read"), (67.0, 83.0));
+    // A tool of the server is a way out, and one that it does not have is none.
+    assert_eq!(points("Zone {zone} not found. Call list_zones to see all zones."), (100.0, 100.0));
+    assert_eq!(points("Zone {zone} not found. Call show_regions to see all zones."), (67.0, 83.0));
+}
+
+#[test]
+fn fields_of_a_branch_are_tried_and_numbers_are_small() {
+    let branch = |field: &str| json!({"type": "object", "properties": {field: {"type": "string"}}, "required": [field], "additionalProperties": false});
+    let either = json!({"type": "object", "anyOf": [branch("content"), branch("link")]});
+    let lines = json!({"type": "integer", "exclusiveMinimum": 0, "maximum": 9_007_199_254_740_991_i64});
+    let head = json!({"type": "object", "properties": {"lines": lines}, "required": ["lines"]});
+    let old = json!({"$schema": "http://json-schema.org/draft-04/schema#", "type": "object", "required": ["n"],
+        "properties": {"n": {"type": "integer", "minimum": 0, "exclusiveMinimum": true}}});
+    let refuse =
+        |field: &str| json!([[[format!("!{field}:string")], format!("!{field}: expected string")], [[], "ok"]]);
+    let report = answering(
+        &[
+            ("attach", either, refuse("content")),
+            ("head", head, json!([[[], "ok"]])),
+            ("old", old, json!([[[], "ok"]])),
+        ],
+        &options(),
+    );
+    assert_eq!(answer_to(&report, "missing", "content").0, AnswerKind::IsError);
+    let base = |at: usize| report.tools[at].base.clone().unwrap().arguments;
+    assert_eq!((base(1), base(2)), (json!({"lines": 1}), json!({"n": 1})));
+    assert_eq!(answer_to(&report, "out_of_range", "n").1, Some(0.0));
+    assert!(findings(&report).contains(&("client-limits", "attach", 1)), "{:?}", report.findings);
+}
+
+#[test]
+fn what_ends_a_server_and_what_was_not_called_is_said() {
+    let dies = answering(&[("read", fields(&[("path!", "string")]), json!([[[], "†KeyError: token"]]))], &options());
+    let found = dies.findings.iter().find(|finding| finding.id == "base-dies").unwrap();
+    assert!(found.example.contains("KeyError: token"), "{found:?}");
+    let later = json!([[["path:string"], "ok"], [[], "†KeyError: path"]]);
+    let later = answering(&[("read", fields(&[("path!", "string")]), later)], &options());
+    let found = later.findings.iter().find(|finding| finding.id == "dies").unwrap();
+    assert!(found.example.contains("KeyError: path"), "{found:?}");
+    // Tools that may write are in the first calls file.
+    let unmarked = audited("files", &options());
+    let written = first_calls_file(&unmarked);
+    let read = CallsFile::parse(&written).unwrap();
+    assert_eq!(read.tools.len(), 2);
+    assert!(json!(read.tools["write"].right).is_object() && written.contains("# Not called"), "{written}");
+}
+
+#[test]
+fn what_looks_equal_did_not_change() {
+    let before = audited("audited", &options());
+    let mut after = before.clone();
+    after.score = before.score.map(|score| score - 0.04);
+    after.tools[0].score = Some(99.96);
+    assert_eq!(changes(&before, &after), []);
+    after.tools[0].score = Some(99.94);
+    assert_eq!(changes(&before, &after)[0].text, "tells: 100.0 → 99.9");
 }

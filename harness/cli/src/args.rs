@@ -6,6 +6,7 @@ mod condition;
 mod contract;
 mod errors;
 mod import;
+mod moves;
 mod serve;
 mod server;
 mod sizes;
@@ -24,6 +25,7 @@ pub(crate) use condition::ConditionArgs;
 pub(crate) use contract::{ContractArgs, ContractCommand, ContractSources};
 pub(crate) use errors::{ErrorSources, ErrorsArgs};
 pub(crate) use import::ImportArgs;
+pub(crate) use moves::{CalibrateArgs, MoveArgs, PredictArgs};
 pub(crate) use serve::ServeArgs;
 pub(crate) use server::ServerArgs;
 pub(crate) use sizes::SizeArgs;
@@ -109,6 +111,10 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Print the error texts of a run by what they cost, and what agents did after them.
     Errors(ErrorsArgs),
+    /// Fit a simulated reader to what agents did after errors, and judge it by what it has not seen.
+    Calibrate(CalibrateArgs),
+    /// Compare what agents did after errors with what a simulated reader is expected to do.
+    Predict(PredictArgs),
     /// Compare two runs, or the conditions, formats or agents of one. Exits with 4 if nothing can be compared.
     Compare(CompareArgs),
     /// Serve the runs of a folder to browsers on this machine.
@@ -166,7 +172,12 @@ impl Command {
     pub(crate) fn is_limited(&self) -> bool {
         match self {
             Command::Show(_) | Command::Status(_) | Command::Report(_) | Command::Compare(_) | Command::Gate(_) => true,
-            Command::Merge(_) | Command::Bless(_) | Command::Cassette(_) | Command::Errors(_) => true,
+            Command::Merge(_)
+            | Command::Bless(_)
+            | Command::Cassette(_)
+            | Command::Errors(_)
+            | Command::Calibrate(_)
+            | Command::Predict(_) => true,
             Command::Plan(args) => args.sizes.from.is_some() || args.shards.pilot.is_some(),
             Command::Slurm(args) => args.pilot.is_some(),
             _ => false,
@@ -475,7 +486,7 @@ pub(crate) struct AuditArgs {
     /// The seconds that a call may take.
     #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub(crate) call_timeout: u32,
-    /// Exit 1 if the score is below this, or unknown.
+    /// Exit 1 if the score is below this, or unknown, or if the schema of a tool is broken.
     #[arg(long, value_name = "SCORE", value_parser = parse_score)]
     pub(crate) fail_under: Option<f64>,
     /// An earlier audit, as written by `--output json=FILE`; exit 1 if something became worse.
@@ -554,6 +565,10 @@ pub(crate) enum SchemaKind {
     Matrix,
     /// `healbench errors --json`.
     Errors,
+    /// `healbench calibrate --json`.
+    Calibration,
+    /// `healbench predict --json`.
+    Prediction,
     /// `healbench audit --output json`.
     Audit,
 }

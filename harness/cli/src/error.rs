@@ -369,8 +369,10 @@ impl From<ProfileError> for CliError {
     fn from(error: ProfileError) -> CliError {
         match error {
             ProfileError::Invalid(error) => error.into(),
-            ProfileError::Unknown { ref known, .. } => {
-                let help = format!("shipped: {}; or the path of a file that ends in .toml", known.join(", "));
+            ProfileError::Unknown { ref name, ref known } => {
+                let near = nearest_name(name, known.iter().copied());
+                let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+                let help = format!("{near}shipped: {}; or the path of a file that ends in .toml", known.join(", "));
                 CliError::new(error).help(help)
             }
         }

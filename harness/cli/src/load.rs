@@ -10,7 +10,7 @@ use healbench_core::{
     Agent, AgentKind, AgentSpec, Condition, Content, EnvironmentKind, EpisodeStart, Opening, PROGRAM_PREFIX, Plan,
     PlannedEnvironment, RecordedTurns, RequestLog, Script, Seed, Undeclared,
 };
-use healbench_reader::{Profile, ProfileError, ScriptedAgent, shipped_profile, shipped_profiles};
+use healbench_reader::{Profile, ProfileError, ProfileFile, ScriptedAgent, shipped_profile_file, shipped_profiles};
 use healbench_runner::{Axes, build_plan};
 use healbench_scenarios::{
     Findings, LoadError, Scenario, Source, Syntax, ToolList, load_stored, load_suite, load_tools, render_diagnostics,
@@ -122,11 +122,11 @@ fn render_load_error(error: LoadError, terminal: &Terminal) -> CliError {
 }
 
 /// The default of `--agent`.
-const DEFAULT_AGENTS: [&str; 3] = ["scripted:blind", "scripted:typical", "scripted:perfect"];
+const DEFAULT_AGENTS: [&str; 3] = ["scripted:perfect", "scripted:persistent", "scripted:yielding"];
 /// The defaults of `--guardrails` and `--format` if one of them is given.
 const DEFAULT_GUARDRAILS: [&str; 2] = ["none", "all"];
 const DEFAULT_FORMATS: [&str; 2] = ["fusion-xml", "fusion-text"];
-/// The value of `--agent` that means all shipped profiles.
+/// The value of `--agent` that means the shipped profiles that are ordered by skill.
 const ALL_PROFILES: &str = "scripted";
 
 /// Builds the plan of the given axes; `replayed` marks its models as replayed.
@@ -343,24 +343,31 @@ pub(crate) fn run_spec_of(run: &RunDir, plan: Plan) -> Result<RunSpec, CliError>
     let config_of = |spec: &AgentSpec| {
         let model = || Model::from_spec(spec).map(|model| AgentConfig::Model(Box::new(model)));
         let program = || Program::from_spec(spec).map(|program| AgentConfig::Program(Box::new(program)));
-        let known = Profile::from_spec(spec).map(AgentConfig::Scripted).or_else(model).or_else(program);
+        let known = Profile::from_spec(spec)
+            .map(|profile| AgentConfig::Scripted(Box::new(profile)))
+            .or_else(model)
+            .or_else(program);
         known.ok_or_else(|| CliError::unknown_agent(spec))
     };
     let configs = plan.agents.iter().map(config_of).collect::<Result<_, _>>()?;
     Ok(RunSpec { plan, scenarios, configs, prices: None, lockfile })
 }
 
-/// Loads a shipped profile, or a profile from a TOML file.
+/// Loads a shipped profile, or a profile from a TOML file, as an agent.
 fn load_profile(profile_name: &str) -> Result<PlannedAgent, CliError> {
-    let profile = match shipped_profile(profile_name) {
-        Ok(profile) => profile,
+    let file = load_profile_file(profile_name)?;
+    Ok((file.spec(profile_name), AgentConfig::Scripted(Box::new(file.profile))))
+}
+
+/// Loads a shipped profile, or a profile from a TOML file.
+pub(crate) fn load_profile_file(profile_name: &str) -> Result<ProfileFile, CliError> {
+    match shipped_profile_file(profile_name) {
         Err(ProfileError::Unknown { .. }) if profile_name.ends_with(".toml") => {
             let path = Path::new(profile_name);
             let text = healbench_files::read_text_file(path, healbench_files::MAX_WRITTEN_BYTES)
                 .map_err(|source| CliError::read(path, &source))?;
-            Profile::from_toml(profile_name, &text)?
+            Ok(ProfileFile::parse(profile_name, &text)?)
         }
-        Err(error) => return Err(error.into()),
-    };
-    Ok((profile.spec(profile_name), AgentConfig::Scripted(profile)))
+        found => Ok(found?),
+    }
 }

@@ -173,6 +173,8 @@ fn dispatch(command: &Command, terminal: &Terminal) -> Result<ExitStatus, CliErr
         Command::Templates { limited } => templates::serve_templates(*limited),
         Command::View(args) => commands::view::view(args, terminal),
         Command::Errors(args) => commands::errors::errors(args, terminal),
+        Command::Calibrate(args) => commands::moves::calibrate(args, terminal),
+        Command::Predict(args) => commands::moves::predict(args, terminal),
         Command::Compare(args) => commands::compare::compare(args, terminal),
         Command::Gate(args) => commands::gate::gate(args, terminal),
         Command::Bless(args) => commands::bless::bless(args, terminal),

@@ -46,7 +46,11 @@ const fn key(name: &'static str, kind: Kind, default: &'static str) -> Key {
 
 const KEYS: [Key; 16] = [
     key("scenarios", Kind::Scenarios, ""),
-    key("agent", Kind::List(|_| Ok(())), "scripted:blind,scripted:typical,scripted:perfect, or scripted for claims"),
+    key(
+        "agent",
+        Kind::List(|_| Ok(())),
+        "scripted:perfect,scripted:persistent,scripted:yielding, or scripted for claims",
+    ),
     key("condition", Kind::List(|_| Ok(())), "bare,sdk-typescript,sdk-typescript+recovery,fusion, or fusion to vary"),
     key(
         "guardrails",

@@ -19,7 +19,7 @@ pub(crate) struct RunSpec {
 
 /// The configuration of an agent.
 pub(crate) enum AgentConfig {
-    Scripted(Profile),
+    Scripted(Box<Profile>),
     Model(Box<Model>),
     Program(Box<Program>),
 }

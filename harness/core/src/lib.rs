@@ -19,6 +19,7 @@ mod environment;
 mod error_class;
 mod error_kind;
 mod fault;
+mod moves;
 mod numbers;
 mod plan;
 mod preamble;
@@ -54,6 +55,7 @@ pub use environment::{
 pub use error_class::ErrorClass;
 pub use error_kind::{ERROR_KINDS, ErrorKind, ErrorReading, ErrorSource};
 pub use fault::{FAULTS, FaultEntry, FaultKind, FaultPhase, Strike};
+pub use moves::{Moves, Shares};
 pub use numbers::NumberTexts;
 pub use plan::{CellRef, DuplicateName, ListedEpisode, Plan, PlanOrder, PlannedEnvironment, PlannedScenario};
 pub use preamble::{DEFAULT_SYSTEM_TEXT, default_preamble, preamble};
@@ -63,7 +65,7 @@ pub use rows::{
     RecordedTurns, Records, ResponseRecord,
 };
 pub use script::{RecordQuery, Script, Step};
-pub use settings::{ChangedSetting, changed_settings};
+pub use settings::{ChangedSetting, FITTED, Fitted, changed_settings};
 pub use shard::{Episodes, InvalidShard, MAX_SHARDS, Shards, format_numbers};
 pub use tool_failure::{Code, Severity, ToolFailure, detail_texts};
 pub use turn::{Agent, AgentError, EpisodeStart, Origin, ProgramReport, Turn, TurnCost, Usage};

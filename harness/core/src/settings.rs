@@ -124,10 +124,41 @@ fn add_changes(name: &str, from: &Value, to: &Value, changes: &mut Vec<ChangedSe
     }
 }
 
+/// What a simulated reader was fitted to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fitted {
+    /// The logs or runs, with their version and licence.
+    pub source: String,
+    /// The titles of the agents whose moves these are.
+    pub agents: Vec<String>,
+    /// Tasks with a first error of a chain.
+    pub tasks: u64,
+    /// First errors of chains.
+    pub moves: u64,
+    /// The day of the newest of the runs or imports.
+    pub date: String,
+    /// How well moves in held-out tasks were predicted.
+    pub verdict: String,
+}
+
+/// The setting of a simulated reader that holds [`Fitted`].
+pub const FITTED: &str = "fitted";
+
 impl AgentSpec {
-    /// Returns the settings that decide what the agent does: all but those of how its requests are made.
+    /// Returns what a simulated reader was fitted to; `None` for other agents and for one that was not fitted.
+    pub fn fitted(&self) -> Option<Fitted> {
+        let is_reader = self.kind == AgentKind::Scripted;
+        let fitted = self.settings.get(FITTED).filter(|_| is_reader)?;
+        Fitted::deserialize(fitted).ok()
+    }
+
+    /// Returns the settings that decide what the agent does: all but those of how its requests are made, and of where its numbers
+    /// come from.
     pub fn identity(&self) -> Value {
         let mut settings = self.settings.clone();
+        if let (AgentKind::Scripted, Some(object)) = (self.kind, settings.as_object_mut()) {
+            object.remove(FITTED);
+        }
         if self.kind != AgentKind::Scripted {
             let groups = GROUPS.iter().map(|group| format!("/{group}"));
             for pointer in std::iter::once(String::new()).chain(groups) {
@@ -148,6 +179,16 @@ mod tests {
 
     fn spec(kind: AgentKind, settings: Value) -> AgentSpec {
         AgentSpec { kind, name: "a".to_owned(), opening: None, tools: None, settings }
+    }
+
+    #[test]
+    fn what_a_reader_was_fitted_to_is_not_its_identity() {
+        let fitted = json!({"source": "logs", "agents": ["m"], "tasks": 15, "moves": 20, "date": "2026-01-02", "verdict": "none"});
+        let reader = spec(AgentKind::Scripted, json!({"repeat": 0.5, "fitted": fitted}));
+        assert_eq!(reader.identity(), json!({"repeat": 0.5}));
+        assert_eq!(reader.fitted().map(|fitted| (fitted.tasks, fitted.agents)), Some((15, vec!["m".to_owned()])));
+        assert_eq!(spec(AgentKind::Scripted, json!({"repeat": 0.5})).fitted(), None);
+        assert_eq!(spec(AgentKind::Llm, reader.settings.clone()).fitted(), None);
     }
 
     #[test]

@@ -8,7 +8,6 @@ mod draft;
 mod error;
 mod head;
 mod input;
-mod judge;
 mod mask;
 mod options;
 mod problem;

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::ControlFlow;
 
+use healbench_reader::soft_errors::unwrap_blocks;
+
 use crate::conversation::{Call, Conversation, ErrorSource, Event};
 use crate::draft::Draft;
 use crate::error::{ImportError, Stop};
-use crate::judge;
 use crate::mask;
 use crate::options::{Options, Router};
 use crate::problem::{Position, Problem, ProblemKind};
@@ -237,7 +238,7 @@ impl<'a> Sink<'a> {
         }
         call.is_shell = self.options.is_shell(&call.tool);
         let Some(result) = &mut call.result else { return };
-        let unwrapped = judge::unwrap_blocks(&result.blocks);
+        let unwrapped = unwrap_blocks(&result.blocks);
         if result.error.is_none() {
             let of_text = unwrapped.is_error_text.then_some(ErrorSource::Text);
             result.error = if unwrapped.is_flagged { Some(ErrorSource::Flag) } else { of_text };

@@ -4,6 +4,8 @@
 #![allow(clippy::zombie_processes, reason = "a child that is left running is tested")]
 #![allow(clippy::print_stderr, reason = "what servers write is tested")]
 
+mod answers;
+
 use std::ffi::OsString;
 use std::io::{BufRead, Write};
 use std::os::unix::process::CommandExt as _;
@@ -156,6 +158,7 @@ fn answer(mode: &str, id: &Value, method: &str, params: &Value) {
             result(id, &json!({"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}))
         }
         ("proxied", "tools/list") => proxied_list(id, params["cursor"].as_str()),
+        ("answers", "tools/list") => result(id, &json!({"tools": document()["tools"]})),
         ("audited", "tools/list") => result(id, &json!({ "tools": audited_tools() })),
         (_, "tools/list") => result(id, &json!({"tools": [tool("echo"), tool("add")]})),
         (_, "tools/call") => call(mode, id, params),
@@ -191,6 +194,7 @@ fn call(mode: &str, id: &Value, params: &Value) {
         // An outage of a part of it.
         "outage" if text == Some("wait") && token() == "down" => return,
         "files" => return file(id, params),
+        "answers" => return answers::answer(id, &document()["rules"], params),
         "audited" => return audited(id, params),
         "proxied" => return proxied(id, params),
         "text-error" => return result(id, &json!({"content": [], "isError": "true"})),
@@ -206,6 +210,11 @@ fn call(mode: &str, id: &Value, params: &Value) {
         Some(name) => error(id, -32602, &format!("Unknown tool: {name}")),
         None => error(id, -32602, "Invalid params"),
     }
+}
+
+/// Returns what the second argument says.
+fn document() -> Value {
+    serde_json::from_str(&std::env::args().nth(2).unwrap()).unwrap()
 }
 
 fn token() -> String {

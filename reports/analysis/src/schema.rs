@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::comparison::{Comparison, Matrix};
 use crate::errors::ErrorTexts;
 use crate::metric::Metric;
+use crate::moves::{Calibration, Prediction};
 use crate::summary::Report;
 
 /// A report that is printed as JSON.
@@ -24,6 +25,10 @@ pub enum JsonSchemaKind {
     Matrix,
     /// Printed by `healbench errors --json`.
     Errors,
+    /// Printed by `healbench calibrate --json`.
+    Calibration,
+    /// Printed by `healbench predict --json`.
+    Prediction,
 }
 
 /// Returns the JSON Schema (draft 2020-12) of a report, ending with a line break. The text is the same on every call.
@@ -36,6 +41,8 @@ pub fn json_schema(kind: JsonSchemaKind) -> Result<String, serde_json::Error> {
         JsonSchemaKind::Comparison => schema::<Comparison>(),
         JsonSchemaKind::Matrix => schema::<Matrix>(),
         JsonSchemaKind::Errors => schema::<ErrorTexts>(),
+        JsonSchemaKind::Calibration => schema::<Calibration>(),
+        JsonSchemaKind::Prediction => schema::<Prediction>(),
     }
 }
 
@@ -147,6 +154,25 @@ enum MeasureSchema {
     ResponseTokens,
     /// The cost of these tokens in US dollars, at this price per million.
     ResponseUsd(f64),
+}
+
+/// The JSON form of [`Fitted`](healbench_core::Fitted).
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "it is there for its form")]
+#[schemars(rename = "Fitted")]
+pub(crate) struct FittedSchema {
+    /// The logs or runs, with their version and licence.
+    source: String,
+    /// The titles of the agents whose moves these are.
+    agents: Vec<String>,
+    /// Tasks with a first error of a chain.
+    tasks: u64,
+    /// First errors of chains.
+    moves: u64,
+    /// The day of the newest of the runs or imports.
+    date: String,
+    /// How well moves in held-out tasks were predicted.
+    verdict: String,
 }
 
 /// A range of numbers that includes both ends.

@@ -13,7 +13,7 @@ mod positions;
 mod selection;
 mod sums;
 
-use healbench_core::{AgentId, AgentKind, ErrorClass, ErrorFormat, Guardrails, Opening, Seed, ToolsMode};
+use healbench_core::{AgentId, AgentKind, ErrorClass, ErrorFormat, Fitted, Guardrails, Opening, Seed, ToolsMode};
 use healbench_store::RunStatus;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -141,6 +141,9 @@ pub struct AgentReport {
     /// True for a model that is declared deterministic. Its trials of a scenario with the same schedule count once in intervals and
     /// tests of success.
     pub deterministic: bool,
+    /// What a simulated reader was fitted to; null for one that was not fitted, and for other agents.
+    #[schemars(with = "Option<crate::schema::FittedSchema>")]
+    pub fitted: Option<Fitted>,
     /// The answers that the model's server made what they are, in episodes of any outcome, by word.
     pub diagnostics: Vec<Diagnostic>,
     /// The headline comparison for this agent; null if the plan has only one condition, and for a simulated reader if the

@@ -120,6 +120,10 @@ pub fn inspect_sample(transcript: &Transcript, row: &EpisodeRecord, run: &str, s
         let stop = if message["tool_calls"].is_null() { "stop" } else { "tool_calls" };
         sample["output"] = json!({"model": transcript.agent, "choices": [{"message": message, "stop_reason": stop}]});
     }
+    if row.outcome == healbench_core::Outcome::Limit {
+        // Inspect's own kinds of limits are of other units.
+        sample["limit"] = json!({"type": "custom", "limit": row.calls});
+    }
     if is_scored {
         let value = if row.outcome == healbench_core::Outcome::Success { "C" } else { "I" };
         sample["scores"] = json!({SCORE: {"value": value, "answer": row.outcome.name(), "explanation": unmet}});
@@ -257,8 +261,8 @@ fn tool_call(call: &CallStep) -> Value {
 }
 
 fn response(call: &CallStep) -> Value {
-    let class = call.row.error_class.as_ref().map_or("unknown".to_owned(), ToString::to_string);
-    let error = call.row.is_error.then(|| json!({"type": "unknown", "message": class}));
+    // Inspect shows a model the message of an error, and not the content beside it.
+    let error = call.row.is_error.then(|| json!({"type": "unknown", "message": call.response}));
     json!({
         "role": "tool",
         "content": call.response,

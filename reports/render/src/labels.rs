@@ -11,7 +11,7 @@ use healbench_text::{Paint, StyledSpan, TableCell, plain_text};
 
 /// The note on rows of simulated readers.
 pub(super) const READERS_NOTE: &str =
-    "Rows of simulated readers (`scripted:`) show what the texts contain, not how a real model behaves.";
+    "Rows of simulated readers (`scripted:`) show how far a text gets them, not how a real model behaves.";
 
 /// Options of the terminal output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,9 +9,10 @@ use super::ablation;
 use super::answer::sentences;
 use super::claims;
 use super::labels::{
-    Detail, Estimate, INDENT, READERS_NOTE, TerminalOptions, align_estimates, condition_label, format_name,
-    paint_if_clear, plain_cell,
+    Detail, Estimate, INDENT, TerminalOptions, align_estimates, condition_label, format_name, paint_if_clear,
+    plain_cell,
 };
+use super::moves::fitted_readers;
 use super::number::{
     UNKNOWN, amount_interval, count, metric_value, money, percent, percent_digits, percent_interval, pluralize, points,
     points_interval, rate_amount, rate_percent, seconds, signed_amount,
@@ -412,8 +413,9 @@ fn notes(report: &Report, intervals: bool, detail: Detail) -> Vec<String> {
 /// Returns notes on the agents and on what they can do.
 pub(super) fn agent_notes(report: &Report) -> Vec<String> {
     let mut notes = Vec::new();
-    if report.agents.iter().any(|agent| agent.kind == AgentKind::Scripted) {
-        notes.push(READERS_NOTE.to_owned());
+    let readers: Vec<&AgentReport> = report.agents.iter().filter(|agent| agent.kind == AgentKind::Scripted).collect();
+    if !readers.is_empty() {
+        notes.push(fitted_readers(&readers));
     }
     if report.agents.iter().any(|agent| agent.opening == Some(Opening::Seeded)) {
         notes.push("seeded: the conversation begins with the scheduled mistake as the model's first call.".to_owned());

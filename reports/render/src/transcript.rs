@@ -1,6 +1,6 @@
 //! A transcript as text for a terminal. All text of files, agents and errors is escaped.
 
-use healbench_core::{CallRecord, ChainEnd, ErrorClass, Outcome};
+use healbench_core::{CallRecord, ChainEnd, ErrorReading, Outcome};
 
 use super::spans;
 use healbench_analysis::{ArgumentChange, CallStep, SpanChange, Transcript, TranscriptStep};
@@ -116,7 +116,7 @@ impl TranscriptWriter {
             self.line(EMPTY_LABEL, vec![StyledSpan::new(text, Paint::Dim)]);
         }
         let paint = if row.is_error { Paint::Red } else { Paint::Green };
-        let verdict = row.error_class.as_ref().map_or("OK", ErrorClass::name);
+        let verdict = verdict(row);
         self.text("  →    ", &format!("{verdict}  {}", call_details(row)), paint);
         self.message(EMPTY_LABEL, &call.response, Paint::Plain);
     }
@@ -246,5 +246,18 @@ pub(super) fn call_details(row: &CallRecord) -> String {
     if row.chain_end == Some(ChainEnd::WrongRepair) {
         details.push("a wrong repair".to_owned());
     }
+    let found_nothing = |found: &ErrorReading| !(found.names_field || found.states_remedy || found.names_tool);
+    if row.reading.as_ref().is_some_and(found_nothing) {
+        details.push("the reader found nothing that it can act on".to_owned());
+    }
     details.join(", ")
+}
+
+/// Returns `OK`, or the class of the error, which traces do not have.
+pub(super) fn verdict(row: &CallRecord) -> &str {
+    match &row.error_class {
+        Some(class) => class.name(),
+        None if row.is_error => "ERROR",
+        None => "OK",
+    }
 }

@@ -4,12 +4,11 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use healbench_core::{ActionSpec, ErrorKind, Move, ToolCall, ToolSpec, Turn};
+use healbench_core::{ActionSpec, ErrorKind, Move, Moves, ToolCall, ToolSpec, Turn};
 use serde_json::{Map, Value};
 
 use super::ScriptedAgent;
 use crate::lookup::{action_of, advised_call};
-use crate::moves::Moves;
 use crate::paths;
 use crate::reading::{Statement, Vocabulary, read};
 use crate::text_cache::{MAX_CACHED_TEXT_BYTES, TextCache};

@@ -1,13 +1,16 @@
 //! Tests of the shipped profiles, and of invalid profiles.
 
-use healbench_reader::{Profile, ProfileError, shipped_profile, shipped_profiles};
+use healbench_reader::{
+    Profile, ProfileError, fitted_profiles, shipped_profile, shipped_profile_file, shipped_profiles,
+};
 
 const TYPICAL: &str = include_str!("../../profiles/typical.toml");
 
 #[test]
 fn every_shipped_profile_reads() {
-    let profiles: Vec<_> = shipped_profiles().map(|name| shipped_profile(name).unwrap().spec(name).settings).collect();
-    assert_eq!(profiles.len(), 5);
+    let names = || shipped_profiles().chain(fitted_profiles());
+    let profiles: Vec<_> = names().map(|name| shipped_profile(name).unwrap().spec(name).settings).collect();
+    assert_eq!(profiles.len(), 10);
     for (index, profile) in profiles.iter().enumerate() {
         assert!(!profiles[..index].contains(profile), "two profiles are the same");
     }
@@ -19,8 +22,20 @@ fn an_unknown_name_lists_the_known_ones() {
     let Err(ProfileError::Unknown { name, known }) = shipped_profile("perfekt") else { panic!() };
     assert_eq!(
         (name.as_str(), known.as_slice()),
-        ("perfekt", ["blind", "careless", "typical", "careful", "perfect"].as_slice())
+        ("perfekt", shipped_profiles().chain(fitted_profiles()).collect::<Vec<&str>>().as_slice())
     );
+}
+
+#[test]
+fn a_profile_with_the_name_of_a_model_has_enough_tasks() {
+    for name in fitted_profiles() {
+        let file = shipped_profile_file(name).unwrap();
+        let fitted = file.fitted.clone().unwrap();
+        assert!(fitted.agents.len() > 1 || fitted.tasks >= 15, "{name}: {fitted:?}");
+        let spec = file.spec(name);
+        assert_eq!((spec.fitted(), Profile::from_spec(&spec)), (Some(fitted), Some(file.profile)));
+    }
+    assert!(shipped_profiles().all(|name| shipped_profile_file(name).unwrap().fitted.is_none()));
 }
 
 #[test]

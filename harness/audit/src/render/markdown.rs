@@ -1,8 +1,8 @@
 use healbench_text::{escape_markdown, plain_text, pluralize};
 
 use super::{
-    answer, by_finding, coverage, example_line, headline, kind_rows, line, sentence, template_line, title, tool_rows,
-    worst,
+    answer, by_finding, coverage, example_line, headline, kind_rows, line, reached, sentence, template_line, title,
+    tool_rows, worst,
 };
 use crate::baseline::Change;
 use crate::report::{AuditReport, Template};
@@ -31,6 +31,17 @@ pub fn markdown(report: &AuditReport, changes: Option<&[Change]>) -> String {
             format!("- {}{}", if change.is_worse { "**worse**: " } else { "" }, escape_markdown(&change.text))
         }));
     }
+    if let Some(reached) = reached(report) {
+        lines.push(String::new());
+        lines.push(escape_markdown(&reached));
+    }
+    if let Some((sentence, templates)) = worst(report) {
+        lines.push(String::new());
+        lines.push(format!("### {sentence}"));
+        for (index, template) in templates.iter().enumerate() {
+            lines.extend(template_lines(index + 1, template));
+        }
+    }
     for (heads, rows) in [tool_rows(report), kind_rows(report)] {
         if rows.is_empty() {
             continue;
@@ -42,13 +53,6 @@ pub fn markdown(report: &AuditReport, changes: Option<&[Change]>) -> String {
             let cells: Vec<String> = row.iter().map(|cell| escape_markdown(cell)).collect();
             format!("| {} |", cells.join(" | "))
         }));
-    }
-    if let Some((sentence, templates)) = worst(report) {
-        lines.push(String::new());
-        lines.push(format!("### {sentence}"));
-        for (index, template) in templates.iter().enumerate() {
-            lines.extend(template_lines(index + 1, template));
-        }
     }
     if !report.findings.is_empty() {
         lines.push(String::new());

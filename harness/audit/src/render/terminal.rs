@@ -2,8 +2,8 @@ use healbench_text::{plain_text, pluralize};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{
-    answer, by_finding, coverage, example_line, headline, kind_rows, line, sentence, template_line, title, tool_rows,
-    worst,
+    answer, by_finding, coverage, example_line, headline, kind_rows, line, reached, sentence, template_line, title,
+    tool_rows, worst,
 };
 use crate::baseline::Change;
 use crate::report::{AuditReport, Template};
@@ -14,17 +14,20 @@ const TOOLS: usize = 6;
 /// Formats an audit for a terminal, with the changes since a baseline if there is one.
 pub fn terminal(report: &AuditReport, changes: Option<&[Change]>) -> String {
     let mut lines = vec![title(report), format!("{}.", coverage(report)), String::new(), headline(report)];
-    for (heads, rows) in [tool_rows(report), kind_rows(report)] {
-        if !rows.is_empty() {
-            lines.push(String::new());
-            lines.extend(table(&heads, &rows));
-        }
+    if let Some(reached) = reached(report) {
+        lines.push(reached);
     }
     if let Some((sentence, templates)) = worst(report) {
         lines.push(String::new());
         lines.push(sentence);
         for (index, template) in templates.iter().enumerate() {
             lines.extend(template_lines(index + 1, template));
+        }
+    }
+    for (heads, rows) in [tool_rows(report), kind_rows(report)] {
+        if !rows.is_empty() {
+            lines.push(String::new());
+            lines.extend(table(&heads, &rows));
         }
     }
     if !report.findings.is_empty() {

@@ -13,9 +13,9 @@ pub(crate) struct AxisArgs {
     /// Scenario files, folders of them, or names of built-in suites or of their scenarios.
     #[arg(value_name = "SCENARIO|SUITE", default_value = "quickstart")]
     pub(crate) scenarios: Vec<PathBuf>,
-    /// Agents: a simulated reader `scripted:PROFILE`, with a shipped profile or a TOML file; `scripted` for all shipped
-    /// profiles; `openai:MODEL`, `openai-responses:MODEL`, `anthropic:MODEL`, `gemini:MODEL`, or `model:NAME` of a table
-    /// in healbench.toml [default: scripted:blind,scripted:typical,scripted:perfect; `scripted` when every scenario holds a claim]
+    /// Agents: a simulated reader `scripted:PROFILE`, with a shipped profile or a TOML file; `scripted` for `blind`, `careless`,
+    /// `typical`, `careful` and `perfect`; `openai:MODEL`, `openai-responses:MODEL`, `anthropic:MODEL`, `gemini:MODEL`, or `model:NAME` of a table
+    /// in healbench.toml [default: scripted:perfect,scripted:persistent,scripted:yielding; `scripted` when every scenario holds a claim]
     #[arg(long, value_name = "LIST", value_delimiter = ',', env = "HEALBENCH_AGENT")]
     pub(crate) agent: Vec<String>,
     #[arg(

@@ -17,6 +17,9 @@ pub(crate) struct ImportArgs {
     /// The source of all files, instead of recognizing each.
     #[arg(long, value_name = "NAME")]
     pub(crate) source: Option<String>,
+    /// The model of conversations that do not name theirs.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
     /// Keep only calls of tools whose names match a pattern, such as `mcp__*`. May be repeated.
     #[arg(long, value_name = "GLOB")]
     pub(crate) tools: Vec<NamePattern>,

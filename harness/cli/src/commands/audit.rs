@@ -81,9 +81,10 @@ fn render(report: &AuditReport, changes: Option<&[Change]>, renderer: AuditRende
     })
 }
 
-/// Exit 1 for a score below the limit or a change for the worse, and 2 if nothing was scored.
+/// Exit 1 for a score below the limit, a tool that nobody can call, or a change for the worse, and 2 if nothing was scored.
 fn status(args: &AuditArgs, report: &AuditReport, changes: Option<&[Change]>) -> ExitStatus {
-    let is_below = args.fail_under.is_some_and(|limit| report.score.is_none_or(|score| score < limit));
+    let is_broken = report.findings.iter().any(|finding| finding.id == "schema-broken");
+    let is_below = args.fail_under.is_some_and(|limit| is_broken || report.score.is_none_or(|score| score < limit));
     let is_worse = changes.into_iter().flatten().any(|change| change.is_worse);
     match report.score {
         _ if is_below || is_worse => ExitStatus::Regression,

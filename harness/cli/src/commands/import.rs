@@ -35,7 +35,8 @@ pub(crate) fn import(args: &ImportArgs, terminal: &Terminal) -> Result<ExitStatu
     let summary = read_logs(
         &args.paths,
         &options(args),
-        &mut |conversation| {
+        &mut |mut conversation| {
+            conversation.model = conversation.model.or_else(|| args.model.clone());
             failed = files.write(&mut rows, &conversation).err();
             if failed.is_some() || supervisor.stop().load(Ordering::Acquire) {
                 return ControlFlow::Break(());

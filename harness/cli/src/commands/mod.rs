@@ -15,6 +15,7 @@ pub(crate) mod import;
 mod inspect;
 pub(crate) mod man;
 pub(crate) mod merge;
+pub(crate) mod moves;
 pub(crate) mod new;
 mod outputs;
 pub(crate) mod plan;

@@ -11,6 +11,8 @@ pub(crate) fn schema(args: &SchemaArgs, terminal: &Terminal) -> Result<ExitStatu
         SchemaKind::Audit => healbench_audit::json_schema(),
         SchemaKind::Comparison => json_schema(JsonSchemaKind::Comparison)?,
         SchemaKind::Errors => json_schema(JsonSchemaKind::Errors)?,
+        SchemaKind::Calibration => json_schema(JsonSchemaKind::Calibration)?,
+        SchemaKind::Prediction => json_schema(JsonSchemaKind::Prediction)?,
         SchemaKind::Matrix => json_schema(JsonSchemaKind::Matrix)?,
     };
     terminal.result(&text)?;

@@ -28,7 +28,10 @@ fn an_audit_decides_by_its_score_and_its_baseline() {
     assert!(std::fs::read_to_string(sandbox.path("a.xml")).unwrap().contains("<testsuite name=\"tells\""));
 
     let code = |args: &[&str]| audit(&sandbox, "audited", args).code;
-    assert_eq!((code(&["--fail-under", "25"]), code(&["--fail-under", "25.1"])), (Some(0), Some(1)));
+    let of_one = |limit: &str| code(&["--tool", "mutters", "--fail-under", limit]);
+    assert_eq!((of_one("25"), of_one("25.1")), (Some(0), Some(1)));
+    // A tool whose schema cannot be used has no score, and fails all the same.
+    assert_eq!(code(&["--fail-under", "25"]), Some(1));
     let same = audit(&sandbox, "audited", &["--baseline", "base.json"]);
     assert!(same.code == Some(0) && same.out.contains("\nNothing changed since the baseline\n"), "{}", same.out);
     let mut better = report;
@@ -97,7 +100,7 @@ fn wrong_usage_is_refused_with_a_way_out() {
         (&["--tool", "tell"], "the server has no tool `tell`; did you mean `tells`?"),
         (
             &["--baseline", "other.json"],
-            "its format is `audit-score/0`, and this version compares with `audit-score/1`",
+            "its format is `audit-score/0`, and this version compares with `audit-score/2`",
         ),
         (&["--baseline", "none.json"], "write one with `healbench audit --output json=FILE`"),
         (&["--output", "xml"], "unknown form `xml`; known: terminal, json, junit, markdown"),

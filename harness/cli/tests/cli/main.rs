@@ -25,6 +25,7 @@ mod metrics;
 mod model_runs;
 mod model_server;
 mod models;
+mod moves;
 mod named_conditions;
 mod programs;
 mod progress;

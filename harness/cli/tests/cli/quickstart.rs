@@ -27,7 +27,7 @@ fn the_first_command_measures_the_guardrails() {
     let sandbox = Sandbox::new();
     let result = sandbox.ok(&["run", "--out", "run"]);
     assert!(result.out.lines().all(|line| line.chars().count() <= 100), "{}", result.out);
-    assert!(result.out.contains("scripted:typical"), "{}", result.out);
+    assert!(result.out.contains("scripted:perfect"), "{}", result.out);
     assert!(result.err.contains("healbench report run"), "{}", result.err);
 
     let report: Value = serde_json::from_str(&sandbox.ok(&["report", "run", "--json"]).out).unwrap();
@@ -39,7 +39,7 @@ fn the_first_command_measures_the_guardrails() {
         &rows.iter().find(of).unwrap().2
     };
     let [bare, sdk, recovery, fusion] = ["bare", "sdk-typescript", "sdk-typescript+recovery", "fusion"]
-        .map(|condition| row("scripted:typical", condition));
+        .map(|condition| row("scripted:perfect", condition));
     assert!(sdk["vs_reference"].is_null());
     assert!(bare["vs_reference"]["interval"]["upper"].as_f64().unwrap() < 0.0, "{bare}");
     let recovered = |row: &Value| row["episode_recovery"]["rate"].as_f64().unwrap();

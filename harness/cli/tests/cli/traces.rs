@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::*;
 
 /// A conversation with an error and its repair, as an object of the form of OpenAI.
-fn log(model: &str, order: &str) -> String {
+pub(crate) fn log(model: &str, order: &str) -> String {
     let call = |id: &str, order: &str| {
         format!(
             r#"{{"role":"assistant","content":null,"tool_calls":[{{"id":"{id}","function":{{"name":"cancel","arguments":"{{\"order\":\"{order}\"}}"}}}}]}}"#

@@ -21,8 +21,8 @@ fn a_transcript_shows_what_was_sent_and_what_came_back() {
         assert!(wanted.iter().all(|wanted| refused.err.contains(wanted)), "{}", refused.err);
     };
     refused(&["--scenario", "nosuch"], &["no scenario `nosuch`", "it has quickstart/bad-date", "and 7 more"]);
-    refused(&["--agent", "nosuch"], &["no agent `nosuch`", "scripted:typical"]);
-    refused(&["--opening", "natural"], &["no agent `natural`", "scripted:typical"]);
+    refused(&["--agent", "nosuch"], &["no agent `nosuch`", "scripted:yielding"]);
+    refused(&["--opening", "natural"], &["no agent `natural`", "scripted:yielding"]);
     refused(&["0", "--format", "nosuch"], &["unknown error format `nosuch`"]);
     refused(&["0", "--format", "serde"], &["the format `serde` has no effect"]);
 }

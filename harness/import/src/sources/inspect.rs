@@ -11,6 +11,8 @@ use zip::result::ZipError;
 
 use super::documents::{self, Entry, MAX_BYTES};
 use super::message::{self, text_of};
+use crate::conversation::Event;
+use crate::draft::Draft;
 use crate::error::{ImportError, Stop};
 use crate::input::LogText;
 use crate::problem::{Position, ProblemKind};
@@ -168,6 +170,14 @@ fn add_sample(
             fields.insert("usage".to_owned(), (*usage).clone());
         }
         message::add(&mut draft, &mut message, MESSAGES);
+    }
+    let ends_with_answer = |draft: &Draft| {
+        let last = draft.conversation.events.last();
+        matches!(last, Some(Event::Turn(turn)) if turn.calls.is_empty())
+    };
+    if !sample.limit.is_null() && ends_with_answer(&draft) {
+        // A limit may cut an answer off, or be what it says.
+        draft.conversation.events.pop();
     }
     if attachments.left == 0 {
         return sink.problem(ProblemKind::TooLong, position, "with the texts that are attached to it");

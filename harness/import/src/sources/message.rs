@@ -1,10 +1,10 @@
 //! Messages: their texts, calls and results, in the forms of all sources that have messages.
 
+use healbench_reader::soft_errors::is_nothing;
 use serde_json::{Map, Value};
 
 use crate::conversation::Tool;
 use crate::draft::Draft;
-use crate::judge::is_nothing;
 
 /// Properties of the messages of a source.
 #[derive(Debug, Clone, Copy, Default)]
@@ -109,11 +109,16 @@ fn add_result(draft: &mut Draft, message: &Map<String, Value>, form: Form) {
     let is_flagged = ["is_error", "isError"].iter().any(|flag| message.get(*flag) == Some(&Value::Bool(true)));
     let error_text = error.and_then(error_text);
     if let Some(error_text) = error_text
-        && (form.error_is_text || blocks.iter().all(|block| block.trim().is_empty()))
+        && (form.error_is_text && !is_code(error_text) || blocks.iter().all(|block| block.trim().is_empty()))
     {
         blocks = vec![error_text.to_owned()];
     }
     draft.result(id, blocks, is_flagged || error.is_some());
+}
+
+/// Returns true for a code such as `NOT_FOUND`, which names a text that the agent saw.
+fn is_code(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
 }
 
 /// Returns the text of an error: itself, or its message.

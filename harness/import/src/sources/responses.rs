@@ -1,5 +1,6 @@
 //! Items of the OpenAI Responses API.
 
+use healbench_reader::soft_errors::is_nothing;
 use serde_json::{Map, Value};
 
 use super::documents::{self, Entry};
@@ -7,7 +8,6 @@ use super::message::{self, text_of};
 use crate::draft::Draft;
 use crate::error::Stop;
 use crate::input::LogText;
-use crate::judge::is_nothing;
 use crate::problem::ProblemKind;
 use crate::sink::Sink;
 

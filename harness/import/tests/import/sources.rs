@@ -335,6 +335,34 @@ fn inspect_json() {
 }
 
 #[test]
+fn inspect_messages_that_are_codes_are_not_what_the_agent_saw() {
+    let texts = |message: &str, content: &str| {
+        let mut sample = inspect_sample();
+        sample["messages"][3]["error"]["message"] = json!(message);
+        sample["messages"][3]["content"] = json!(content);
+        let log = json!({"version": 2, "status": "success", "eval": {"task": "p", "model": "m"}, "samples": [sample]});
+        outline(&only(read("log.json", &log.to_string(), &[])))
+    };
+    assert!(texts("NOT_FOUND", "no such key").contains("flag no such key\n"));
+    assert!(texts("no such key", "beside it").contains("flag no such key\n"));
+    assert!(texts("NOT_FOUND", " ").contains("flag NOT_FOUND\n"));
+}
+
+#[test]
+fn the_answer_of_an_inspect_sample_at_a_limit_is_no_end() {
+    let sample = |limit: Value| {
+        let mut sample = inspect_sample();
+        sample["limit"] = limit;
+        let log = json!({"version": 2, "status": "success", "eval": {"task": "p", "model": "m"}, "samples": [&sample]});
+        let expected: &[ProblemKind] = if sample["limit"].is_null() { &[] } else { &[ProblemKind::CutOff] };
+        only(read("log.json", &log.to_string(), expected))
+    };
+    let limited = sample(json!({"type": "message", "limit": 5}));
+    assert!(limited.is_cut_off && !outline(&limited).contains("turn 42"), "{}", outline(&limited));
+    assert!(!sample(Value::Null).is_cut_off && outline(&sample(Value::Null)).contains("turn 42"));
+}
+
+#[test]
 fn inspect_eval() {
     use std::io::Write as _;
     for method in [zip::CompressionMethod::Deflated, zip::CompressionMethod::Zstd] {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use healbench_core::{DrawKey, Seed};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::fit::{FOLDS, fit_tables, folds};
@@ -20,7 +21,7 @@ const MOST_ALONE: usize = 100;
 const MIN_TASKS: u64 = 10;
 
 /// A way to expect moves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
     /// The profile: shares of kind and agent.
@@ -52,7 +53,7 @@ impl Method {
 }
 
 /// The scores of a run's moves.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Judgement {
     /// Held out by task; null with fewer than two tasks.
     pub by_task: Option<HeldOutScores>,
@@ -61,7 +62,7 @@ pub struct Judgement {
 }
 
 /// The parts that are held out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HeldOutBy {
     /// Tasks.
@@ -71,7 +72,7 @@ pub enum HeldOutBy {
 }
 
 /// The scores of held-out moves.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct HeldOutScores {
     /// The parts.
     pub by: HeldOutBy,
@@ -84,7 +85,7 @@ pub struct HeldOutScores {
 }
 
 /// The scores of the held-out moves of an agent, or of all.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct GroupScores {
     /// The agent; null for all together.
     pub agent: Option<String>,
@@ -102,10 +103,14 @@ pub struct GroupScores {
     pub over_agent: Skill,
     /// The conclusion over the better of both; null below 10 tasks.
     pub verdict: Option<Verdict>,
+    /// The scores of one table for all, minus those of the kind alone.
+    pub kind_over_all: Skill,
+    /// The conclusion of the kind alone over one table for all; null below 10 tasks.
+    pub kind_verdict: Option<Verdict>,
 }
 
 /// The scores of a method.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct MethodScore {
     /// The method.
     pub method: Method,
@@ -115,7 +120,7 @@ pub struct MethodScore {
 }
 
 /// The log score of a baseline minus that of the profile: above 0, the profile is better.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Skill {
     /// The mean over tasks.
     pub mean: f64,
@@ -124,12 +129,12 @@ pub struct Skill {
 }
 
 /// A conclusion about a profile.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It expects moves better than the better of both baselines.
+    /// It predicts moves better than the better baseline.
     Better,
-    /// It expects them worse.
+    /// It predicts them worse.
     Worse,
     /// The tasks do not tell.
     CannotBeTold,
@@ -209,9 +214,9 @@ fn group_scores(own: &[&Expected], agent: Option<String>, seed: Seed) -> Option<
             .collect()
     };
     let scored: Vec<Vec<(usize, Scores)>> = (0..Method::ALL.len()).map(by_method).collect();
-    let skill = |method: Method| {
+    let skill_of = |of: Method, method: Method| {
         let baseline = &scored[method as usize];
-        let pairs = scored[Method::Profile as usize].iter().zip(baseline);
+        let pairs = scored[of as usize].iter().zip(baseline);
         Skill::of(pairs.map(|((task, profile), (_, baseline))| (*task, baseline.log - profile.log)))
     };
     let methods: Option<Vec<MethodScore>> = Method::ALL
@@ -222,7 +227,10 @@ fn group_scores(own: &[&Expected], agent: Option<String>, seed: Seed) -> Option<
     let moves: Vec<Observation> = own.iter().map(|expected| expected.made).collect();
     let perfect: Vec<Shares> = own.iter().map(|expected| expected.perfect).collect();
     let tasks = moves.iter().map(|made| made.task).collect::<BTreeSet<usize>>().len() as u64;
+    let skill = |baseline: Method| skill_of(Method::Profile, baseline);
     let (over_kind, over_agent) = (skill(Method::KindAlone)?, skill(Method::AgentAlone)?);
+    let kind_over_all = skill_of(Method::KindAlone, Method::All)?;
+    let is_judged = tasks >= MIN_TASKS;
     Some(GroupScores {
         agent,
         tasks,
@@ -231,7 +239,9 @@ fn group_scores(own: &[&Expected], agent: Option<String>, seed: Seed) -> Option<
         perfect: PerfectScore::of(&moves, &perfect, &mut DrawKey::of_run(seed).draws("perfect profile", 0))?,
         over_kind,
         over_agent,
-        verdict: (tasks >= MIN_TASKS).then(|| Verdict::of(over_kind, over_agent)),
+        verdict: is_judged.then(|| Verdict::of(over_kind, over_agent)),
+        kind_over_all,
+        kind_verdict: is_judged.then(|| Verdict::of(kind_over_all, kind_over_all)),
     })
 }
 

@@ -1,8 +1,10 @@
 //! The profile of an agent that moves as models move.
 
-use healbench_core::{ErrorKind, Move};
+use healbench_core::{ERROR_KINDS, ErrorKind, Move, Moves};
+use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::schema::ErrorKindSchema;
 use crate::statistics::Interval;
 
 /// The moves that shares are of, in their order.
@@ -12,7 +14,7 @@ pub const SCORED_MOVES: [Move; 4] = [Move::Changed, Move::Repeated, Move::OtherT
 pub type Shares = [f64; 4];
 
 /// The moves of an agent after errors.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct MovesProfile {
     /// The agent; null for all agents together.
     pub agent: Option<String>,
@@ -21,7 +23,7 @@ pub struct MovesProfile {
     /// First errors of chains.
     pub moves: u64,
     /// The shares after errors of each kind, in the order of the kinds. Kinds without moves have the shares that the agent's other kinds, and
-    /// other agents, let expect.
+    /// other agents, suggest.
     pub kinds: Vec<KindMoves>,
     /// The share of changes that are right where the text says what to do. In a trace, right means that the attempt succeeded.
     pub right_told: Estimate,
@@ -35,9 +37,10 @@ pub struct MovesProfile {
 }
 
 /// The moves after errors of one kind. The rest of the shares is `stopped`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct KindMoves {
     /// The kind.
+    #[schemars(with = "ErrorKindSchema")]
     pub kind: ErrorKind,
     /// The same call with other arguments.
     pub changed: Estimate,
@@ -50,7 +53,7 @@ pub struct KindMoves {
 }
 
 /// Observed shares of a group of moves.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct PlainShares {
     /// The group.
     pub level: PlainLevel,
@@ -59,7 +62,7 @@ pub struct PlainShares {
 }
 
 /// A group of moves, the narrowest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PlainLevel {
     /// The moves of the agent after errors of the kind.
@@ -71,7 +74,7 @@ pub enum PlainLevel {
 }
 
 /// A fitted number.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Estimate {
     /// The number.
     pub value: f64,
@@ -86,7 +89,7 @@ pub struct Estimate {
 }
 
 /// The weights, in moves, with which shares are drawn towards those of what is less specific, as chosen by held-out tasks.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Strengths {
     /// From a kind without agents towards all moves.
     pub kind: f64,
@@ -97,41 +100,29 @@ pub struct Strengths {
 }
 
 impl KindMoves {
-    /// Returns the share of the moves that stop.
-    pub fn stopped(&self) -> f64 {
-        (1.0 - self.changed.value - self.repeated.value - self.other_tool.value).max(0.0)
-    }
-
     /// Returns the shares of all moves.
     pub fn shares(&self) -> Shares {
-        [self.changed.value, self.repeated.value, self.other_tool.value, self.stopped()]
+        let [changed, repeated, other_tool] =
+            [self.changed, self.repeated, self.other_tool].map(|estimate| estimate.value);
+        healbench_core::Shares { changed, repeated, other_tool }.all()
     }
 }
 
 impl MovesProfile {
-    /// Returns the shares after the first error of a chain.
-    pub fn first(&self, kind: ErrorKind) -> Shares {
-        // A profile lists every kind; one that does not stops.
-        self.kinds.iter().find(|moves| moves.kind == kind).map_or([0.0, 0.0, 0.0, 1.0], KindMoves::shares)
-    }
-
-    /// Returns the shares after an attempt that failed, which the move `follows` led to.
-    pub fn later(&self, kind: ErrorKind, follows: Move) -> Shares {
-        let [changed, repeated, other_tool, stopped] = self.first(kind);
-        let more_stopped = times_odds(stopped, self.later_stop.value);
-        let rest = share_of(1.0 - more_stopped, 1.0 - stopped);
-        let shares = [changed * rest, repeated * rest, other_tool * rest, more_stopped];
-        if follows != Move::Repeated {
-            return shares;
+    /// Returns the numbers without their errors.
+    pub fn moves(&self) -> Moves {
+        let mut shares = [healbench_core::Shares::default(); ERROR_KINDS.len()];
+        for kind in &self.kinds {
+            let [changed, repeated, other_tool, _] = kind.shares();
+            shares[kind.kind as usize] = healbench_core::Shares { changed, repeated, other_tool };
         }
-        let again = self.repeat_again.value;
-        let rest = share_of(1.0 - again, 1.0 - shares[1]);
-        [shares[0] * rest, again, shares[2] * rest, if rest > 0.0 { shares[3] * rest } else { 1.0 - again }]
-    }
-
-    /// Returns the share of right changes.
-    pub fn right(&self, states_remedy: bool) -> f64 {
-        if states_remedy { self.right_told.value } else { self.right_untold.value }
+        Moves {
+            shares,
+            right_told: self.right_told.value,
+            right_untold: self.right_untold.value,
+            repeat_again: self.repeat_again.value,
+            later_stop: self.later_stop.value,
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The moves after failed calls, from the rows of a run.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use healbench_core::{CallRecord, CellRef, EpisodeRecord, ErrorKind, Move, Plan};
 use healbench_store::RunManifest;
@@ -101,90 +101,122 @@ impl Observations {
     pub fn first(&self) -> Vec<Observation> {
         self.moves.iter().copied().filter(Observation::is_first).collect()
     }
+
+    /// Takes some agents, given by their indices, for one with this name. It is the last; if these are all agents, each keeps its own name.
+    pub(super) fn pooled(&self, agents: &BTreeSet<usize>, name: &str) -> Observations {
+        if agents.len() == self.agents.len() {
+            return self.clone();
+        }
+        let others: Vec<usize> = (0..self.agents.len()).filter(|agent| !agents.contains(agent)).collect();
+        let index = |agent: usize| others.iter().position(|other| *other == agent).unwrap_or(others.len());
+        let named = others.iter().map(|other| self.agents[*other].clone()).chain([name.to_owned()]);
+        Observations {
+            agents: named.collect(),
+            moves: self.moves.iter().map(|made| Observation { agent: index(made.agent), ..*made }).collect(),
+            ..self.clone()
+        }
+    }
 }
 
-/// Returns the moves after the failed calls of a run in the cells that `accepts` does. Holds the calls of one episode at a time.
-///
-/// # Errors
-/// [`ReportError::Rows`] and [`ReportError::ForeignEpisode`] if the rows cannot be read; [`ReportError::NoAftermath`] if an older version
-/// wrote them.
-pub fn observations(
-    run: &dyn RunRows,
-    manifest: &RunManifest,
+/// Collects the moves after the failed calls of runs.
+#[derive(Debug, Default)]
+pub struct MoveReader {
     query: MoveQuery,
-    accepts: &dyn Fn(CellRef) -> bool,
-) -> Result<Observations, ReportError> {
-    let plan = &manifest.plan;
-    let mut found = Observations::default();
-    let mut cells: HashMap<u64, CellRef> = HashMap::new();
-    run.for_each_episode(plan, &mut |cell, row: &EpisodeRecord| {
-        if row.counts.errors > 0 && accepts(cell) {
-            match row.is_attacked() && !query.with_attacks {
-                true => found.attacked_episodes += 1,
-                false => _ = cells.insert(row.episode, cell),
+    named: NamedObservations,
+    found: Observations,
+}
+
+/// Returns the name under which the moves of a cell count; `None` to leave them out.
+pub type NameOfAgent<'n> = &'n dyn Fn(CellRef) -> Option<String>;
+
+impl MoveReader {
+    /// Returns a reader without moves.
+    pub fn new(query: MoveQuery) -> MoveReader {
+        MoveReader { query, ..MoveReader::default() }
+    }
+
+    /// Adds the moves of a run. Holds the calls of one episode at a time.
+    ///
+    /// # Errors
+    /// [`ReportError::Rows`] and [`ReportError::ForeignEpisode`] if the rows cannot be read; [`ReportError::NoAftermath`] if an older version
+    /// wrote them.
+    pub fn read(
+        &mut self,
+        run: &dyn RunRows,
+        manifest: &RunManifest,
+        agent: NameOfAgent<'_>,
+    ) -> Result<(), ReportError> {
+        let plan = &manifest.plan;
+        let mut cells: HashMap<u64, CellRef> = HashMap::new();
+        run.for_each_episode(plan, &mut |cell, row: &EpisodeRecord| {
+            if row.counts.errors > 0 && agent(cell).is_some() {
+                match row.is_attacked() && !self.query.with_attacks {
+                    true => self.found.attacked_episodes += 1,
+                    false => _ = cells.insert(row.episode, cell),
+                }
+            }
+            Ok(())
+        })?;
+        let mut calls: Vec<CallRecord> = Vec::new();
+        run.for_each_call(&mut |call| {
+            if manifest.shell_tools.iter().any(|shell| **shell == *call.tool) {
+                self.found.shell_errors += u64::from(call.is_error && cells.contains_key(&call.episode));
+                return Ok(());
+            }
+            if calls.first().is_some_and(|first| first.episode != call.episode) {
+                self.add(plan, &cells, &calls, agent)?;
+                calls.clear();
+            }
+            calls.push(call);
+            Ok(())
+        })?;
+        self.add(plan, &cells, &calls, agent)
+    }
+
+    /// Adds the moves of an episode.
+    fn add(
+        &mut self,
+        plan: &Plan,
+        cells: &HashMap<u64, CellRef>,
+        calls: &[CallRecord],
+        agent: NameOfAgent<'_>,
+    ) -> Result<(), ReportError> {
+        let Some(cell) = calls.first().and_then(|first| cells.get(&first.episode)) else { return Ok(()) };
+        let Some(agent) = agent(*cell) else { return Ok(()) };
+        let found = chains(calls, self.query.flagged_only)?;
+        let scenario = &plan.scenarios[cell.scenario];
+        let names = [agent, scenario.cluster.clone(), suite_of(&scenario.id).to_owned()];
+        for at in &found.failed {
+            let made = calls[*at].aftermath.map(|aftermath| aftermath.next_move).filter(|made| *made != Move::CutOff);
+            match (made, calls[*at].reading) {
+                (None, _) => self.found.cut_off += 1,
+                (_, None) => self.found.not_read += 1,
+                (Some(made), Some(reading)) => self.named.add(
+                    names.clone(),
+                    Observation {
+                        agent: 0,
+                        task: 0,
+                        suite: 0,
+                        kind: reading.kind,
+                        made,
+                        place: place(calls, &found, *at),
+                        states_remedy: reading.states_remedy,
+                        succeeded: succeeded(calls, &found, *at),
+                    },
+                ),
             }
         }
         Ok(())
-    })?;
-    let mut named = NamedObservations::default();
-    let mut calls: Vec<CallRecord> = Vec::new();
-    let mut add = |calls: &[CallRecord], found: &mut Observations| {
-        let cell = calls.first().and_then(|first| cells.get(&first.episode));
-        cell.map_or(Ok(()), |cell| add_episode(plan, *cell, calls, query, &mut named, found))
-    };
-    run.for_each_call(&mut |call| {
-        if manifest.shell_tools.iter().any(|shell| **shell == *call.tool) {
-            found.shell_errors += u64::from(call.is_error && cells.contains_key(&call.episode));
-            return Ok(());
-        }
-        if calls.first().is_some_and(|first| first.episode != call.episode) {
-            add(&calls, &mut found)?;
-            calls.clear();
-        }
-        calls.push(call);
-        Ok(())
-    })?;
-    add(&calls, &mut found)?;
-    Ok(named.finish(found))
-}
-
-/// Adds the moves of an episode.
-fn add_episode(
-    plan: &Plan,
-    cell: CellRef,
-    calls: &[CallRecord],
-    query: MoveQuery,
-    named: &mut NamedObservations,
-    counts: &mut Observations,
-) -> Result<(), ReportError> {
-    let found = chains(calls, query.flagged_only)?;
-    let scenario = &plan.scenarios[cell.scenario];
-    let names = [plan.agents[cell.agent].title(), scenario.cluster.clone(), suite_of(&scenario.id).to_owned()];
-    for at in &found.failed {
-        let made = calls[*at].aftermath.map(|aftermath| aftermath.next_move).filter(|made| *made != Move::CutOff);
-        match (made, calls[*at].reading) {
-            (None, _) => counts.cut_off += 1,
-            (_, None) => counts.not_read += 1,
-            (Some(made), Some(reading)) => named.add(
-                names.clone(),
-                Observation {
-                    agent: 0,
-                    task: 0,
-                    suite: 0,
-                    kind: reading.kind,
-                    made,
-                    place: place(calls, &found, *at),
-                    states_remedy: reading.states_remedy,
-                    succeeded: succeeded(calls, &found, *at),
-                },
-            ),
-        }
     }
-    Ok(())
+
+    /// Returns the moves of all runs.
+    pub fn finish(self) -> Observations {
+        self.named.finish(self.found)
+    }
 }
 
 /// Returns the suite of a scenario: its id up to the last `/`.
-fn suite_of(id: &str) -> &str {
+pub fn suite_of(id: &str) -> &str {
     id.rsplit_once('/').map_or(id, |(suite, _)| suite)
 }
 

@@ -2,19 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use healbench_core::{DrawKey, Draws, ERROR_KINDS, ErrorKind, Move, Seed};
+use healbench_core::{DrawKey, Draws, ERROR_KINDS, ErrorKind, Move, Moves, Seed};
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::model::{MovesProfile, SCORED_MOVES, Shares};
+use super::model::{SCORED_MOVES, Shares};
 use super::observations::{Observation, Observations, Place};
 use super::score::{DRAWS, PerfectScore, Scores, draw};
 use super::tables::Weights;
+use crate::schema::ErrorKindSchema;
 
 /// The attempts within which a chain is repaired soon.
 const SOON: u32 = 3;
 
 /// Predicted and observed moves.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Prediction {
     /// After first errors of chains: all, then by kind.
     pub first: Vec<SharePrediction>,
@@ -31,9 +33,10 @@ pub struct Prediction {
 }
 
 /// Predicted and observed shares of moves. Moves weigh as first errors do in a fit.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct SharePrediction {
     /// The kind; null for all.
+    #[schemars(with = "Option<ErrorKindSchema>")]
     pub kind: Option<ErrorKind>,
     /// Tasks.
     pub tasks: u64,
@@ -50,7 +53,7 @@ pub struct SharePrediction {
 }
 
 /// A predicted and an observed share of chains.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Repaired {
     /// The predicted share.
     pub predicted: f64,
@@ -63,7 +66,7 @@ pub struct Repaired {
 }
 
 /// Compares a profile with the moves of a run; those of one agent should be selected before. `seed` is that of the draws for a perfect profile.
-pub fn predict(profile: &MovesProfile, observations: &Observations, seed: Seed) -> Prediction {
+pub fn predict(profile: &Moves, observations: &Observations, seed: Seed) -> Prediction {
     let later: Vec<Observation> = observations.moves.iter().copied().filter(|made| !made.is_first()).collect();
     let first = observations.first();
     let shares: Vec<Shares> = first.iter().map(|made| expected(profile, made)).collect();
@@ -88,27 +91,28 @@ pub fn predict(profile: &MovesProfile, observations: &Observations, seed: Seed) 
 }
 
 /// Returns the shares that are expected after an error.
-fn expected(profile: &MovesProfile, made: &Observation) -> Shares {
-    match made.place {
-        Place::First { .. } => profile.first(made.kind),
-        Place::Later { follows } => profile.later(made.kind, follows),
-    }
+fn expected(profile: &Moves, made: &Observation) -> Shares {
+    let follows = match made.place {
+        Place::First { .. } => None,
+        Place::Later { follows } => Some(follows),
+    };
+    profile.after(made.kind, follows).all()
 }
 
-fn repaired_next(profile: &MovesProfile, made: &Observation) -> f64 {
-    profile.first(made.kind)[0] * profile.right(made.states_remedy)
+fn repaired_next(profile: &Moves, made: &Observation) -> f64 {
+    profile.after(made.kind, None).changed * profile.right(made.states_remedy)
 }
 
 /// Returns the share of chains that are repaired by one of three attempts, if every later error is like the first.
-fn repaired_soon(profile: &MovesProfile, made: &Observation) -> f64 {
+fn repaired_soon(profile: &Moves, made: &Observation) -> f64 {
     let right = profile.right(made.states_remedy);
-    let (mut repaired, mut open) = (0.0, profile.first(made.kind));
+    let (mut repaired, mut open) = (0.0, profile.after(made.kind, None).all());
     for _ in 0..SOON {
         let [changed, repeated, ..] = open;
         repaired += changed * right;
         let wrong = changed * (1.0 - right);
-        let (after_change, after_repetition) =
-            (profile.later(made.kind, Move::Changed), profile.later(made.kind, Move::Repeated));
+        let [after_change, after_repetition] =
+            [Move::Changed, Move::Repeated].map(|follows| profile.after(made.kind, Some(follows)).all());
         open = std::array::from_fn(|at| wrong * after_change[at] + repeated * after_repetition[at]);
     }
     repaired
@@ -140,7 +144,7 @@ fn repaired(
 
 /// Returns the tables of all moves, and of each kind.
 fn tables(
-    profile: &MovesProfile,
+    profile: &Moves,
     moves: &[Observation],
     weights: &Weights,
     draws: &mut dyn FnMut(u64) -> Draws,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use healbench_core::Draws;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::model::Shares;
@@ -12,10 +13,13 @@ use crate::statistics::Interval;
 /// The draws of moves for the scores of a perfect profile.
 pub(super) const DRAWS: u32 = 200;
 
+/// The least share that a logarithm is taken of, so that one move does not decide all.
+const LEAST_SHARE: f64 = 1e-6;
+
 /// Scores of shares; the lower, the better.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Scores {
-    /// The negative natural logarithm of the share of the move that was made.
+    /// The negative natural logarithm of the share of the move that was made. A share of 0 counts as one of 10^-6.
     pub log: f64,
     /// The sum of the squared differences to the shares, with 1 for the move that was made and 0 for the others: from 0 to 2.
     pub brier: f64,
@@ -26,7 +30,7 @@ impl Scores {
     pub(super) fn of(shares: Shares, column: usize) -> Scores {
         let made = |at: usize| if at == column { 1.0 } else { 0.0 };
         Scores {
-            log: -shares[column].ln(),
+            log: -shares[column].max(LEAST_SHARE).ln(),
             brier: shares.iter().enumerate().map(|(at, share)| (share - made(at)).powi(2)).sum(),
         }
     }
@@ -41,7 +45,7 @@ impl Scores {
 }
 
 /// The scores of a profile with the true shares, over draws of as many moves in the same tasks.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct PerfectScore {
     /// The means.
     pub mean: Scores,

@@ -61,6 +61,7 @@ pub fn summarize(run: &dyn RunRows, manifest: &RunManifest, scope: Scope) -> Res
             kind: agent.kind,
             opening: agent.opening,
             tools: agent.tools,
+            fitted: agent.fitted(),
             diagnostics: diagnostics(&aggregates.diagnostics[index]),
             headline: None,
             rows: rows(index),

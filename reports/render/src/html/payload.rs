@@ -10,11 +10,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
-use healbench_core::ErrorClass;
 use serde::Serialize;
 
 use super::transcript::{limit_text, truncate_arguments, truncate_plain};
-use crate::transcript::{call_details, describe_changes};
+use crate::transcript::{call_details, describe_changes, verdict};
 use healbench_analysis::{CallStep, SpanChange, Transcript, TranscriptStep};
 use healbench_text::plain_text;
 
@@ -165,7 +164,7 @@ impl Chunk {
         let args = truncate_arguments(step, false);
         let args = args.into_iter().map(|(text, change)| (self.text(text), u8::from(change != SpanChange::Same)));
         let args = args.collect();
-        let verdict = row.error_class.as_ref().map_or("OK", ErrorClass::name);
+        let verdict = verdict(row);
         StepData::Call {
             n: row.call,
             tool: self.text(truncate_plain(&step.tool, false)),

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use healbench_core::{ErrorClass, Outcome};
+use healbench_core::Outcome;
 use maud::{Markup, html};
 
 use super::moment::Moment;
 use super::payload::{Chunk, EpisodePlace, row_id};
 use crate::labels::condition_label;
-use crate::transcript::{LAST_LINES, MAX_COLUMNS, MAX_LINES, call_details, describe_changes};
+use crate::transcript::{LAST_LINES, MAX_COLUMNS, MAX_LINES, call_details, describe_changes, verdict};
 use healbench_analysis::{CallStep, Report, SpanChange, Transcript, TranscriptStep};
 use healbench_text::{plain_text, pluralize};
 
@@ -276,7 +276,7 @@ fn render_message(label: &str, text: &str, class: &str, full: bool) -> Markup {
 
 pub(super) fn render_call(step: &CallStep, full: bool) -> Markup {
     let row = &step.row;
-    let verdict = row.error_class.as_ref().map_or("OK", ErrorClass::name);
+    let verdict = verdict(row);
     html! {
         div class={ @if step.compared_with.is_some() { "repair" } } {
             span.who { "call " (row.call) @if step.opening { ", scheduled opening: no request was sent to the model" } }

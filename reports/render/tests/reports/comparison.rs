@@ -294,7 +294,7 @@ fn a_comparison_on_a_terminal() {
     seeded · prompt.
     Not paired: 11 episodes of the base, 11 episodes of the candidate: one of the
     two episodes was lost to infrastructure or configuration, in scripted:typical.
-    Rows of simulated readers (`scripted:`) show what the texts contain, not how a
+    Rows of simulated readers (`scripted:`) show how far a text gets them, not how a
     real model behaves.
     ");
 }

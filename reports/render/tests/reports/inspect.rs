@@ -83,7 +83,7 @@ fn a_sample_is_the_conversation() {
     ]);
     assert_eq!(message(1)["tool_calls"], calls);
     assert_eq!((&message(2)["content"], &message(2)["tool_call_id"]), (&json!("response 1"), &json!("call_1")));
-    assert_eq!(message(2)["error"], json!({"type": "unknown", "message": "VALIDATION"}));
+    assert_eq!(message(2)["error"], json!({"type": "unknown", "message": "response 1"}));
     assert_eq!(message(3)["error"], json!(null));
     assert_eq!(message(4)["content"], "[waits 30 s of simulated time]");
     assert_eq!(sample["scores"]["success"]["value"], "I");

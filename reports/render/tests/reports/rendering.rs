@@ -51,8 +51,8 @@ fn a_summary_at_80_columns() {
     recovered: success in episodes with a scheduled mistake or fault.
     billed: tokens of every turn, which is sent everything that is in the
     conversation then, and of its output.
-    Rows of simulated readers (`scripted:`) show what the texts contain, not how a
-    real model behaves.
+    Rows of simulated readers (`scripted:`), fitted to no model, show how far a text
+    gets them.
     seeded: the conversation begins with the scheduled mistake as the model's first
     call.
     Not scored: 32 episodes lost to infrastructure, 1 episode lost to configuration.
@@ -164,7 +164,7 @@ fn everything_at_100_columns() {
     recovered: success in episodes with a scheduled mistake or fault.
     billed: tokens of every turn, which is sent everything that is in the conversation then, and of its
     output.
-    Rows of simulated readers (`scripted:`) show what the texts contain, not how a real model behaves.
+    Rows of simulated readers (`scripted:`), fitted to no model, show how far a text gets them.
     seeded: the conversation begins with the scheduled mistake as the model's first call.
     o200k /: exact o200k_base counts of requests and responses, as a share of the provider's counts.
     Not scored: 32 episodes lost to infrastructure, 1 episode lost to configuration.
@@ -209,8 +209,8 @@ fn a_narrow_terminal_loses_the_intervals_and_nothing_else() {
     fault.
     billed: tokens of every turn, which is sent everything that
     is in the conversation then, and of its output.
-    Rows of simulated readers (`scripted:`) show what the texts
-    contain, not how a real model behaves.
+    Rows of simulated readers (`scripted:`), fitted to no model,
+    show how far a text gets them.
     seeded: the conversation begins with the scheduled mistake
     as the model's first call.
     Not scored: 32 episodes lost to infrastructure, 1 episode

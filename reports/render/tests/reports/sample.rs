@@ -120,6 +120,7 @@ fn episode_records(plan: &Plan, episode: u64) -> (EpisodeRecord, Vec<CallRecord>
             is_error,
             error_class: is_error.then(|| "VALIDATION".into()),
             injected: draw.below(10) == 0,
+            fault: None,
             named_fields: is_error.then(|| fields(draw.below(3)).into()),
             changed_fields: (number > 1).then(|| fields(draw.below(3)).into()),
             leaked_fields: Some(draw.below(3) as u32),

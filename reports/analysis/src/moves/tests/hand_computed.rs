@@ -137,7 +137,7 @@ fn degenerate_moves_have_finite_numbers() {
             assert_eq!(judged.pooled.verdict, (lines.len() >= 10).then_some(Verdict::CannotBeTold));
             assert!(judged.pooled.methods.iter().all(|method| method.scores.log.is_finite()), "{judged:?}");
         }
-        let predicted = predict(&profile, &observations, Seed(1));
+        let predicted = predict(&profile.moves(), &observations, Seed(1));
         assert_eq!((predicted.first.is_empty(), predicted.scores.is_some()), (lines.is_empty(), !lines.is_empty()));
         assert_eq!((profile.right_told.value, profile.later_stop.value), (0.5, 1.0));
     }
@@ -156,14 +156,14 @@ fn later_errors_stop_and_repeat_as_the_profile_says() {
         alike: 0.0,
     };
     let profile = known.profile();
-    let kind = profile.kinds[0].kind;
+    let kind = ERROR_KINDS[0].value;
     // Odds of 1 to 4 become 1 to 2; the rest is 5/6 of what it was.
-    let later = profile.later(kind, Move::Changed);
+    let later = profile.after(kind, Some(Move::Changed)).all();
     for (found, expected) in later.into_iter().zip([1.0 / 3.0, 1.0 / 6.0, 1.0 / 6.0, 1.0 / 3.0]) {
         assert!(near(found, expected), "{later:?}");
     }
     // A quarter is left for 2, 1 and 2 of 5.
-    let again = profile.later(kind, Move::Repeated);
+    let again = profile.after(kind, Some(Move::Repeated)).all();
     for (found, expected) in again.into_iter().zip([0.1, 0.75, 0.05, 0.1]) {
         assert!(near(found, expected), "{again:?}");
     }
@@ -172,4 +172,11 @@ fn later_errors_stop_and_repeat_as_the_profile_says() {
     assert_eq!(judge(&same[0], Seed(1)), judge(&same[1], Seed(1)));
     assert_eq!(fit(&same[0]).profile(Some(0)), fit(&same[1]).profile(Some(0)));
     assert_eq!(predict(&profile, &same[0], Seed(1)), predict(&profile, &same[1], Seed(1)));
+}
+
+#[test]
+fn a_move_with_a_share_of_0_has_a_finite_score() {
+    let score = Scores::of([1.0, 0.0, 0.0, 0.0], 1);
+    assert!(near(score.log, 6.0 * 10f64.ln()) && near(score.brier, 2.0), "{score:?}");
+    assert!(near(Scores::of([1.0, 0.0, 0.0, 0.0], 0).log, 0.0));
 }

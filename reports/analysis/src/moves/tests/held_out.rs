@@ -32,7 +32,7 @@ fn held_out_tasks_and_suites_are_never_seen() {
     assert!(by_suite.folds == 2 && logs(&by_suite.agents[0]).iter().all(|log| *log > 1.5), "{by_suite:?}");
     // A fit to all of them knows each.
     let fitted = fit(&observations);
-    let shares = [0, 1].map(|agent| fitted.profile(Some(agent)).first(ErrorKind::Value));
+    let shares = [0, 1].map(|agent| fitted.profile(Some(agent)).moves().after(ErrorKind::Value, None).all());
     assert!(shares[0][0] > 0.4 && shares[0][3] > 0.4 && shares[1][1] > 0.6, "{shares:?}");
 }
 

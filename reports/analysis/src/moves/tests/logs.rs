@@ -81,7 +81,7 @@ fn scores_of_a_log() {
     }
     let profile = fitted.profile(None);
     println!("{:?} {:?} {:?} {:?}", profile.right_told, profile.right_untold, profile.repeat_again, profile.later_stop);
-    let predicted = predict(&profile, &observations, Seed(1));
+    let predicted = predict(&profile.moves(), &observations, Seed(1));
     println!("{:?}\n{:?}", predicted.repaired_next, predicted.repaired_within_3);
     for table in predicted.first.iter().chain(&predicted.later) {
         println!("{table:?}");

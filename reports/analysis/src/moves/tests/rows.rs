@@ -1,11 +1,34 @@
 use healbench_core::CellRef;
+use healbench_store::RunManifest;
 
 use super::*;
 use crate::errors::tests::{Rows, manifest, rows};
 use crate::report_error::ReportError;
 
+fn observations(
+    rows: &Rows,
+    manifest: &RunManifest,
+    query: MoveQuery,
+    accepts: &dyn Fn(CellRef) -> bool,
+) -> Result<Observations, ReportError> {
+    let mut reader = MoveReader::new(query);
+    reader.read(rows, manifest, &|cell| accepts(cell).then(|| manifest.plan.agents[cell.agent].title()))?;
+    Ok(reader.finish())
+}
+
 fn found(rows: &Rows, query: MoveQuery) -> Observations {
     observations(rows, &manifest(rows.episodes.len()), query, &|_| true).unwrap()
+}
+
+#[test]
+fn tasks_of_one_name_in_two_runs_are_one() {
+    let (rows, manifest) = (rows(&[&["a 1 ! no", "a 2"], &["a 1 ! no"]]), manifest(2));
+    let mut reader = MoveReader::new(MoveQuery::default());
+    for agent in ["old", "new"] {
+        reader.read(&rows, &manifest, &|_| Some(agent.to_owned())).unwrap();
+    }
+    let found = reader.finish();
+    assert_eq!((found.agents, found.tasks.len(), found.moves.len()), (vec!["new".to_owned(), "old".to_owned()], 1, 4));
 }
 
 #[test]

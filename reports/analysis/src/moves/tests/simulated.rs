@@ -1,6 +1,6 @@
 //! Moves of profiles whose numbers are known.
 
-use healbench_core::{Draws, ERROR_KINDS};
+use healbench_core::{Draws, ERROR_KINDS, Moves};
 
 use super::super::score::draw;
 use super::*;
@@ -36,28 +36,17 @@ impl Known {
     }
 
     /// Returns the profile that it is.
-    pub(super) fn profile(&self) -> MovesProfile {
-        let exactly = |value| Estimate { value, standard_error: None, interval: None, tasks: 0, moves: 0 };
-        let plain = |shares| PlainShares { level: PlainLevel::Cell, shares };
-        MovesProfile {
-            agent: None,
-            tasks: 0,
-            moves: 0,
-            kinds: ERROR_KINDS
-                .iter()
-                .zip(&self.shares)
-                .map(|(entry, shares)| KindMoves {
-                    kind: entry.value,
-                    changed: exactly(shares[0]),
-                    repeated: exactly(shares[1]),
-                    other_tool: exactly(shares[2]),
-                    plain: plain(*shares),
-                })
-                .collect(),
-            right_told: exactly(self.right_told),
-            right_untold: exactly(self.right_untold),
-            repeat_again: exactly(self.repeat_again),
-            later_stop: exactly(self.later_stop),
+    pub(super) fn profile(&self) -> Moves {
+        let mut shares = [healbench_core::Shares::default(); ERROR_KINDS.len()];
+        for (found, [changed, repeated, other_tool, _]) in shares.iter_mut().zip(&self.shares) {
+            *found = healbench_core::Shares { changed: *changed, repeated: *repeated, other_tool: *other_tool };
+        }
+        Moves {
+            shares,
+            right_told: self.right_told,
+            right_untold: self.right_untold,
+            repeat_again: self.repeat_again,
+            later_stop: self.later_stop,
         }
     }
 
@@ -80,7 +69,7 @@ impl Known {
 
 /// Adds a chain, which begins with this move if there is one. Returns the move that it begins with.
 fn add_chain(
-    profile: &MovesProfile,
+    profile: &Moves,
     kind: ErrorKind,
     begins_with: Option<Move>,
     names: &[String; 3],
@@ -88,7 +77,7 @@ fn add_chain(
     named: &mut NamedObservations,
 ) -> Move {
     let states_remedy = draws.chance(0.5);
-    let (mut chain, mut shares): (Vec<Observation>, Shares) = (Vec::new(), profile.first(kind));
+    let (mut chain, mut shares): (Vec<Observation>, Shares) = (Vec::new(), profile.after(kind, None).all());
     let mut repaired_at = None;
     for number in 0..6 {
         let drawn = SCORED_MOVES[draw(&shares, draws)];
@@ -107,7 +96,7 @@ fn add_chain(
             repaired_at = succeeded.map(|_| number);
             break;
         }
-        shares = profile.later(kind, made);
+        shares = profile.after(kind, Some(made)).all();
     }
     chain[0].place = Place::First {
         repaired_next: Some(repaired_at == Some(0)),

@@ -10,7 +10,7 @@ const MAX_LEVELS: usize = 4;
 /// The bytes of a text in which a wording is searched. All of them stand at the beginning.
 const JUDGED_BYTES: usize = 300;
 /// Wordings of errors: a name, a pattern for the beginning of a text, and an example, separated by tabs.
-pub(crate) const WORDINGS: &str = include_str!("wordings.tsv");
+const WORDINGS: &str = include_str!("wordings.tsv");
 
 static PATTERNS: LazyLock<RegexSet> = LazyLock::new(|| {
     let patterns = WORDINGS.lines().filter_map(|line| line.split('\t').nth(1));
@@ -19,16 +19,16 @@ static PATTERNS: LazyLock<RegexSet> = LazyLock::new(|| {
 
 /// A text without its wrappings.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Unwrapped {
-    pub(crate) text: String,
+pub struct Unwrapped {
+    pub text: String,
     /// True if a wrapping flags an error.
-    pub(crate) is_flagged: bool,
+    pub is_flagged: bool,
     /// True if the text is that of an error.
-    pub(crate) is_error_text: bool,
+    pub is_error_text: bool,
 }
 
 /// Unwraps the text blocks of a result.
-pub(crate) fn unwrap_blocks(blocks: &[String]) -> Unwrapped {
+pub fn unwrap_blocks(blocks: &[String]) -> Unwrapped {
     let mut whole = Unwrapped::default();
     for (n, block) in blocks.iter().enumerate() {
         let part = unwrap(block);
@@ -44,7 +44,7 @@ pub(crate) fn unwrap_blocks(blocks: &[String]) -> Unwrapped {
 }
 
 /// Unwraps nested JSON, and Python's text of a result.
-pub(crate) fn unwrap(text: &str) -> Unwrapped {
+pub fn unwrap(text: &str) -> Unwrapped {
     let mut inner: Option<String> = None;
     let mut is_flagged = false;
     for level in 0..=MAX_LEVELS {
@@ -196,7 +196,7 @@ fn is_error_json(value: &Value) -> bool {
 }
 
 /// Returns true for null, false, 0 and what is empty.
-pub(crate) fn is_nothing(value: &Value) -> bool {
+pub fn is_nothing(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::Bool(is_true) => !is_true,

@@ -1,0 +1,64 @@
+//! Answers as a JSON document says: `tools` as in `tools/list`, and for each tool rules, of which the first that holds answers.
+//!
+//! A rule is a list of conditions and an answer. The condition `f:T` holds if the argument `f` has the JSON type T, which is `none` if it
+//! is not there, and `f=V` if its value is V; `!` before either denies it, and `>f,g` holds if there is another argument than these. An
+//! answer is a whole result, or a text: with `!` before it that of an error, and with `†` the last words of the server.
+
+use serde_json::{Value, json};
+
+use crate::result;
+
+pub(crate) fn answer(id: &Value, rules: &Value, params: &Value) {
+    let arguments = &params["arguments"];
+    let tool = params["name"].as_str().unwrap_or_default();
+    let rules = rules[tool].as_array().map_or(&[][..], Vec::as_slice);
+    let holds = |rule: &&Value| rule[0].as_array().unwrap().iter().all(|c| is_met(c.as_str().unwrap(), arguments));
+    match rules.iter().find(holds).map(|rule| &rule[1]) {
+        Some(Value::String(text)) => {
+            let text = filled(text, arguments);
+            if let Some(words) = text.strip_prefix('†') {
+                eprintln!("{words}");
+                std::process::exit(1);
+            }
+            let (text, is_error) = text.strip_prefix('!').map_or((text.as_str(), false), |text| (text, true));
+            result(id, &json!({"content": [{"type": "text", "text": text}], "isError": is_error}));
+        }
+        Some(whole) => result(id, whole),
+        None => result(id, &json!({"content": [{"type": "text", "text": format!("no tool {tool}")}], "isError": true})),
+    }
+}
+
+fn is_met(condition: &str, arguments: &Value) -> bool {
+    if let Some(denied) = condition.strip_prefix('!') {
+        return !is_met(denied, arguments);
+    }
+    if let Some(known) = condition.strip_prefix('>') {
+        return arguments.as_object().unwrap().keys().any(|name| !known.split(',').any(|known| known == name));
+    }
+    match condition.split_once(':') {
+        Some((field, kind)) => kind == type_of(arguments.get(field)),
+        None => condition.split_once('=').is_some_and(|(field, value)| shown(&arguments[field]) == value),
+    }
+}
+
+fn type_of(value: Option<&Value>) -> &'static str {
+    match value {
+        None => "none",
+        Some(Value::Null) => "null",
+        Some(Value::Bool(_)) => "boolean",
+        Some(Value::Number(_)) => "number",
+        Some(Value::String(_)) => "string",
+        Some(Value::Array(_)) => "array",
+        Some(Value::Object(_)) => "object",
+    }
+}
+
+/// Replaces `{f}` by the value of the argument.
+fn filled(text: &str, arguments: &Value) -> String {
+    let fields = arguments.as_object().into_iter().flatten();
+    fields.fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), &shown(value)))
+}
+
+fn shown(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
