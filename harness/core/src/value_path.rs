@@ -71,11 +71,36 @@ impl ValuePath {
 
     /// Returns all values that the path leads to: several only if it has a segment `[]`.
     pub fn values<'v>(&self, object: &'v Object) -> Vec<&'v Value> {
-        let mut found: Vec<&Value> = object.get(&self.first).into_iter().collect();
+        self.elements(object).into_iter().flatten().collect()
+    }
+
+    /// Returns one value for each element of the lists that the path names with `[]`, `None` where there is nothing; one value
+    /// for a path without `[]`.
+    pub fn elements<'v>(&self, object: &'v Object) -> Vec<Option<&'v Value>> {
+        let mut found = vec![object.get(&self.first)];
         for segment in &self.segments {
-            found = found.into_iter().flat_map(|value| segment.children(value)).collect();
+            found = match segment {
+                Segment::Each => found.into_iter().flatten().filter_map(Value::as_array).flatten().map(Some).collect(),
+                one => found.into_iter().map(|value| one.child(value?)).collect(),
+            };
         }
         found
+    }
+
+    /// Returns true if the path names every element of a list.
+    pub fn has_list(&self) -> bool {
+        self.list().is_some()
+    }
+
+    /// Returns true if two paths name every element of the same list.
+    pub fn shares_list(&self, other: &ValuePath) -> bool {
+        self.list() == other.list()
+    }
+
+    /// Returns the part of the path up to the last `[]`.
+    fn list(&self) -> Option<(&str, &[Segment])> {
+        let last = self.segments.iter().rposition(|segment| *segment == Segment::Each)?;
+        Some((&self.first, &self.segments[..=last]))
     }
 
     /// Returns the value that the path leads to.
@@ -117,16 +142,12 @@ impl fmt::Display for ValuePath {
 }
 
 impl Segment {
-    fn children<'v>(&self, value: &'v Value) -> Vec<&'v Value> {
-        match (self, value) {
-            (Segment::Each, Value::Array(items)) => items.iter().collect(),
-            (Segment::Each, _) => Vec::new(),
-            (Segment::Name(name), value) => value.get(name).into_iter().collect(),
-            (Segment::Index(index), value) => value.get(index).into_iter().collect(),
-            (Segment::Where(name, text), Value::Array(items)) => {
-                items.iter().find(|item| has_text(item, name, text)).into_iter().collect()
-            }
-            (Segment::Where(..), _) => Vec::new(),
+    fn child<'v>(&self, value: &'v Value) -> Option<&'v Value> {
+        match self {
+            Segment::Name(name) => value.get(name),
+            Segment::Index(index) => value.get(index),
+            Segment::Each => value.as_array()?.first(),
+            Segment::Where(name, text) => value.as_array()?.iter().find(|item| has_text(item, name, text)),
         }
     }
 

@@ -191,7 +191,11 @@ fn check(
             let known = if when.reads_state() { row() } else { None };
             match (Scope { arguments, row: known }).meets(when, world) {
                 None => Ok(()),
-                Some(found) => Err(Scope { arguments, row: row().or(found) }.fill(failure)),
+                Some(found) => {
+                    // A failure tells of the row that the action names, or else of the one that the rule counts.
+                    let row = if action.handler.row_table().is_some() { row() } else { found };
+                    Err(Scope { arguments, row }.fill(failure))
+                }
             }
         }
         Rule::Allow { argument, options, otherwise } => {

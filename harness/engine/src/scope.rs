@@ -33,7 +33,7 @@ impl<'a> Scope<'a> {
         path.get(self.arguments.object)
     }
 
-    /// Returns true if the condition holds, with the first row that it counts.
+    /// Returns the first row that the first of the conditions on rows counts, if the condition holds.
     pub(crate) fn meets(self, condition: &Condition, tables: &'a Tables) -> Option<Option<&'a Object>> {
         if !condition.sent.iter().all(|(path, comparison)| self.holds(comparison, self.sent(path))) {
             return None;
@@ -42,14 +42,14 @@ impl<'a> Scope<'a> {
             return None;
         }
         let mut first = None;
-        for rows in &condition.rows {
+        for (index, rows) in condition.rows.iter().enumerate() {
             let mut matching = self.matching(rows, tables);
             let found = matching.next();
             let count = matching.count() + usize::from(found.is_some());
             if !self.holds(&rows.count, Some(&count.into())) {
                 return None;
             }
-            first = first.or(found);
+            first = if index == 0 { found } else { first };
         }
         Some(first)
     }
@@ -92,17 +92,23 @@ impl<'a> Scope<'a> {
                 sum(terms.into_iter())
             }
             Expression::Sum(paths) => {
-                let columns: Vec<Vec<&Value>> = paths.iter().map(|path| self.sent_values(path)).collect();
-                let rows = columns.iter().map(Vec::len).max().unwrap_or_default();
-                sum((0..rows).map(|row| product(columns.iter().map(|column| column.get(row).copied()))))
+                let factors: Vec<Vec<Option<&Value>>> = paths.iter().map(|path| self.sent_values(path)).collect();
+                let list = paths.iter().zip(&factors).find(|(path, _)| path.has_list());
+                let elements = list.map_or(1, |(_, values)| values.len());
+                // What is no element of the list counts for each of them.
+                let value = |(path, values): (&ValuePath, &Vec<Option<&'a Value>>), at| {
+                    values.get(if path.has_list() { at } else { 0 }).copied().flatten()
+                };
+                let element = |at| product(paths.iter().zip(&factors).map(|one| value(one, at)));
+                sum((0..elements).map(element))
             }
-            Expression::Count(path) => self.sent_values(path).len().into(),
+            Expression::Count(path) => self.sent_values(path).into_iter().flatten().count().into(),
         }
     }
 
-    fn sent_values(self, path: &ValuePath) -> Vec<&'a Value> {
+    fn sent_values(self, path: &ValuePath) -> Vec<Option<&'a Value>> {
         match self.arguments.get(path.first()) {
-            Some(_) => path.values(self.arguments.object),
+            Some(_) => path.elements(self.arguments.object),
             None => Vec::new(),
         }
     }
@@ -164,17 +170,23 @@ pub fn placeholders(text: &str) -> Vec<Operand> {
 }
 
 fn relates(operator: Operator, value: &Value, operand: &Value) -> bool {
-    let is_in = || operand.as_array().is_some_and(|items| items.iter().any(|item| same_json(item, value)));
-    let order = || (json_type(value) == json_type(operand)).then(|| compare(value, operand));
+    let items = || operand.as_array().map_or(&[][..], Vec::as_slice);
+    let is_in = || items().iter().any(|item| same_json(item, value));
+    let has_type = |other: &Value| json_type(value) == json_type(other);
+    // Numbers that are equal may be written in different ways, such as 1 and 1.0, which only sorting tells apart.
+    let order = || match same_json(value, operand) {
+        true => Some(Ordering::Equal),
+        false => has_type(operand).then(|| compare(value, operand)),
+    };
     match operator {
         Operator::Equals => same_json(value, operand),
-        Operator::Not => json_type(value) == json_type(operand) && !same_json(value, operand),
+        Operator::Not => has_type(operand) && !same_json(value, operand),
         Operator::Less => order() == Some(Ordering::Less),
         Operator::AtMost => order().is_some_and(Ordering::is_le),
         Operator::Greater => order() == Some(Ordering::Greater),
         Operator::AtLeast => order().is_some_and(Ordering::is_ge),
         Operator::In => is_in(),
-        Operator::NotIn => !is_in(),
+        Operator::NotIn => !is_in() && (items().iter().any(has_type) || *operand == Value::Array(Vec::new())),
         Operator::Contains => contains(value, operand),
         Operator::Present => !value.is_null(),
     }

@@ -259,6 +259,12 @@ impl Compiler<'_> {
                     self.at_value(&at, format!("`{key}` needs the path of an argument"), help);
                     return None;
                 }
+                let lists = || paths.iter().filter(|path| path.has_list());
+                if lists().zip(lists().skip(1)).any(|(one, next)| !one.shares_list(next)) {
+                    let help = "write paths into the elements of one list".to_owned();
+                    self.at_value(&at, "these paths name the elements of different lists", help);
+                    return None;
+                }
                 Some(if key == "sum" { Expression::Sum(paths) } else { Expression::Count(paths.swap_remove(0)) })
             }
             _ => {

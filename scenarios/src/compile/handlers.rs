@@ -225,7 +225,8 @@ fn rule(compiler: &mut Compiler<'_>, pointer: &str, file: RuleFile, names: Names
             misleading: deny.misleading,
         });
         let when = when?;
-        let row_of = names.row_of.or(when.rows.first().map(|rows| rows.table.as_str()));
+        let counted = when.rows.first().filter(|rows| rows.count.needs_one()).map(|rows| rows.table.as_str());
+        let row_of = names.row_of.or(counted);
         compiler.check_placeholders(&at, &failure, Names { row_of, ..names });
         return Some(Rule::Deny { unless_role: deny.unless_role, when, failure });
     }

@@ -53,6 +53,16 @@ impl Comparison {
     pub fn any() -> Comparison {
         Comparison(vec![(Operator::AtLeast, Operand::Constant(1.into()))])
     }
+
+    /// Returns true if a number of rows passes only if there is one.
+    pub fn needs_one(&self) -> bool {
+        let needs_one = |(operator, operand): &(Operator, Operand)| match (operator, operand) {
+            (Operator::Equals | Operator::AtLeast, Operand::Constant(value)) => value.as_f64() > Some(0.0),
+            (Operator::Greater, Operand::Constant(value)) => value.as_f64() >= Some(0.0),
+            _ => false,
+        };
+        self.0.iter().any(needs_one)
+    }
 }
 
 /// The relation of a value to an operand. None holds for an absent value or between values of different types, except
