@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::answer::Answer;
 use crate::server::ServerCheck;
+use crate::verification::{Verified, VerifiedRows};
 
 /// A condition that must hold when an agent finishes.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,26 +49,6 @@ impl CallPattern {
     }
 }
 
-/// A row that has to be read after it was written.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Verified {
-    pub table: String,
-    /// The key column of the table.
-    pub key: String,
-    pub matching: Object,
-}
-
-impl Verified {
-    /// Returns true if one of the response's blocks is the row, or a list with it.
-    pub fn is_shown(&self, content: &[String]) -> bool {
-        let is_row = |value: &Value| value.as_object().is_some_and(|row| contains_all(row, &self.matching));
-        content.iter().filter_map(|block| serde_json::from_str::<Value>(block).ok()).any(|value| match value {
-            Value::Array(items) => items.iter().any(is_row),
-            other => is_row(&other),
-        })
-    }
-}
-
 /// The end of an episode, which expectations are checked against.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EpisodeState<'a> {
@@ -78,8 +59,8 @@ pub struct EpisodeState<'a> {
     pub gave_up: bool,
     /// The calls that took effect, in order.
     pub succeeded: &'a [ToolCall],
-    /// For each [row to verify](crate::Scenario::rows_to_verify), in order, whether it was.
-    pub verified: &'a [bool],
+    /// The rows that were read after they were written; `None` before any call.
+    pub verified: Option<&'a VerifiedRows>,
     /// The closing text; `None` before the end.
     pub answer: Option<&'a str>,
 }
@@ -87,12 +68,13 @@ pub struct EpisodeState<'a> {
 /// The results that expectations take, each its own, in the order of the file.
 pub(crate) struct Results<'a> {
     state: std::slice::Iter<'a, bool>,
-    verified: std::slice::Iter<'a, bool>,
+    verified: std::slice::Iter<'a, Option<Value>>,
 }
 
 impl<'a> Results<'a> {
     pub(crate) fn new(episode: &EpisodeState<'a>) -> Results<'a> {
-        Results { state: episode.state.iter(), verified: episode.verified.iter() }
+        let verified = episode.verified.map_or(&[][..], |rows| &rows.0);
+        Results { state: episode.state.iter(), verified: verified.iter() }
     }
 }
 
@@ -105,21 +87,12 @@ impl Expectation {
         }
     }
 
-    /// Returns true if the expectation can hold before anything is done, because it only forbids something.
-    pub(crate) fn is_guard(&self) -> bool {
-        match self {
-            Expectation::State(check) => matches!(check, StateCheck::Unchanged { .. } | StateCheck::NoRow { .. }),
-            Expectation::NotCalled(_) | Expectation::AtMost(..) => true,
-            _ => false,
-        }
-    }
-
     /// Returns true if the expectation holds.
     pub(crate) fn is_met(&self, episode: &EpisodeState<'_>, results: &mut Results<'_>) -> bool {
         let succeeded = |pattern: &CallPattern| episode.succeeded.iter().filter(|call| pattern.matches(call)).count();
         match self {
             Expectation::State(_) | Expectation::Server(_) => results.state.next().copied().unwrap_or(false),
-            Expectation::Verified(_) => results.verified.next().copied().unwrap_or(false),
+            Expectation::Verified(_) => results.verified.next().is_some_and(Option::is_some),
             Expectation::Called(pattern) => succeeded(pattern) > 0,
             Expectation::NotCalled(pattern) => succeeded(pattern) == 0,
             Expectation::AtMost(most, pattern) => succeeded(pattern) <= *most as usize,

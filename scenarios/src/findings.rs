@@ -10,6 +10,7 @@ use crate::expectation::{EpisodeState, Expectation};
 use crate::load::document_of;
 use crate::locate::{Document, child};
 use crate::scenario::Scenario;
+use crate::verification::VerifiedRows;
 
 /// The findings of [`Scenario::findings`], each in the order of the file.
 #[derive(Debug, Default)]
@@ -37,9 +38,6 @@ impl Scenario {
             let help = "add what the task is to change, or what it is to find out".to_owned();
             let message = "all expectations hold before anything is done";
             findings.problems.push(document.at_value("/expect", message.to_owned(), Some(help)));
-        } else if self.expect.iter().all(Expectation::is_guard) {
-            let message = "these expectations only forbid something, so nobody has to do the task";
-            findings.problems.push(document.at_value("/expect", message.to_owned(), None));
         }
         for (index, fault) in self.faults.iter().enumerate().filter(|(_, fault)| fault.from_call > self.task.max_calls)
         {
@@ -71,7 +69,7 @@ struct Play<'a> {
     engine: Engine,
     world: World,
     succeeded: Vec<ToolCall>,
-    verified: Vec<bool>,
+    verified: VerifiedRows,
 }
 
 impl<'a> Play<'a> {
@@ -84,7 +82,7 @@ impl<'a> Play<'a> {
             engine: engine.unwrap_or_else(|_| unreachable!("the schemas of a loaded scenario compile")),
             world: World::new(base.into()),
             succeeded: Vec::new(),
-            verified: scenario.rows_to_verify().map(|_| false).collect(),
+            verified: VerifiedRows::none_of(scenario),
         }
     }
 
@@ -93,13 +91,7 @@ impl<'a> Play<'a> {
         if reply.took_effect() {
             self.succeeded.push(call.clone());
         }
-        for (row, verified) in self.scenario.rows_to_verify().zip(&mut self.verified) {
-            if reply.state_changed != Some(false) && self.scenario.may_write(call, row) {
-                *verified = false;
-            } else if reply.fault.is_none() && row.is_shown(&reply.response.content) {
-                *verified = true;
-            }
-        }
+        self.verified.note(&self.scenario.verifications(call, &reply));
         reply
     }
 
@@ -111,7 +103,7 @@ impl<'a> Play<'a> {
             state: &checks.results(tables),
             gave_up: false,
             succeeded: &self.succeeded,
-            verified: &self.verified,
+            verified: Some(&self.verified),
             answer: Some(answer),
         };
         let unmet = self.scenario.unmet(&episode);
@@ -131,8 +123,8 @@ impl<'a> Play<'a> {
         }
         let mut reply = self.call(&step.intended);
         for _ in 0..self.scenario.task.max_calls {
-            // An agent that makes the call again after this one makes it twice.
-            if reply.fault.is_none() || reply.took_effect() {
+            // Nobody repeats a call that seems to have succeeded, and a repetition of one that was executed is a second one.
+            if reply.fault.is_none() || !reply.response.is_error || reply.took_effect() {
                 break;
             }
             if reply.fault == Some(FaultKind::RateLimited) {
@@ -152,7 +144,13 @@ impl<'a> Play<'a> {
                     None,
                 ))
             }
-            None if reply.took_effect() || step.optional || self.scenario.expects_stop() => None,
+            None if !reply.response.is_error
+                || reply.took_effect()
+                || step.optional
+                || self.scenario.expects_stop() =>
+            {
+                None
+            }
             None => {
                 let help = "a call that fails by design says so: `fails: CODE`".to_owned();
                 Some(document.at_value(&at, format!("this call of the script fails: {text}"), Some(help)))

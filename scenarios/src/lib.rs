@@ -27,11 +27,12 @@ mod shape;
 mod suggest;
 mod suite;
 mod tools_file;
+mod verification;
 
 pub use answer::Answer;
 pub use built_in::built_in_suites;
 pub use diagnostic::Diagnostic;
-pub use expectation::{CallPattern, EpisodeState, Expectation, Verified};
+pub use expectation::{CallPattern, EpisodeState, Expectation};
 pub use findings::Findings;
 pub use load::{load_file, load_stored, load_str, load_suite};
 pub use load_error::LoadError;
@@ -43,3 +44,4 @@ pub use schedule::Schedule;
 pub use schema::schema_json;
 pub use server::{EPISODE_DIR, Server, ServerCheck, ServerEndpoint};
 pub use tools_file::{ToolList, load_tools, load_tools_str};
+pub use verification::{Verification, Verified, VerifiedRows};

@@ -3,14 +3,14 @@ use std::sync::Arc;
 
 use healbench_core::{Claim, DrawKey, Seed, ToolCall, ToolSpec, fingerprint};
 use healbench_engine::contract::ContractAwareness;
-use healbench_engine::definition::{Clock, FaultDef, Handler, Tool, WorldDef, Write};
-use healbench_engine::{Simulator, StateCheck, WorldBase};
-use serde_json::Value;
+use healbench_engine::definition::{Clock, FaultDef, Tool, WorldDef};
+use healbench_engine::{GuardedReply, Simulator, StateCheck, WorldBase};
 
-use crate::expectation::{EpisodeState, Expectation, Results, Verified};
+use crate::expectation::{EpisodeState, Expectation, Results};
 use crate::generate::TablePlan;
 use crate::schedule::{PlannedStep, Schedule, WorldSummary, WorldSummaryCache, schedule};
 use crate::server::{Server, ServerCheck};
+use crate::verification::{Verification, Verified};
 
 /// A validated scenario: everything it refers to exists.
 #[derive(Debug, Clone)]
@@ -140,27 +140,18 @@ impl Scenario {
         })
     }
 
-    /// Returns true if a call can have written the row: it changes or deletes a row of the table, and names no other key.
-    pub fn may_write(&self, call: &ToolCall, row: &Verified) -> bool {
+    /// Returns what a call and its reply, as the guardrails gave it, mean for each of the rows to verify.
+    pub fn verifications(&self, call: &ToolCall, reply: &GuardedReply) -> Vec<Verification> {
         let tool = self.tools.iter().find(|tool| tool.name == call.tool);
-        let arguments = call.object();
         let action = tool.and_then(|tool| match &tool.discriminator {
             None => tool.actions.first(),
-            Some(field) => tool
-                .actions
-                .iter()
-                .find(|action| arguments.and_then(|sent| sent.get(field)) == Some(&Value::from(action.name.as_str()))),
-        });
-        let Some(action) = action else { return true };
-        let own = match &action.handler {
-            Handler::Update { table, by } | Handler::Delete { table, by } if *table == row.table => {
-                let (sent, key) = (arguments.and_then(|sent| sent.get(by)), row.matching.get(&row.key));
-                sent.is_none() || key.is_none() || sent == key
+            Some(field) => {
+                let name = call.object()?.get(field)?.as_str()?;
+                tool.actions.iter().find(|action| action.name == name)
             }
-            _ => false,
-        };
-        let is_change = |write: &Write| !matches!(write, Write::Insert { .. }) && write.table() == row.table;
-        own || action.effects.also.iter().any(is_change)
+        });
+        let of_row = |row: &Verified| action.map_or(Verification::None, |action| row.of_call(action, call, reply));
+        self.rows_to_verify().map(of_row).collect()
     }
 
     fn parts(&self) -> impl Iterator<Item = &Expectation> {
@@ -178,9 +169,9 @@ impl Scenario {
         self.expect.iter().filter(|expectation| !expectation.is_met(episode, &mut results)).collect()
     }
 
-    /// Returns true if the correct result is to say that the task cannot be done.
+    /// Returns true if a correct result is to say that the task cannot be done.
     pub fn expects_stop(&self) -> bool {
-        self.expect.contains(&Expectation::Stops)
+        self.parts().any(|expectation| *expectation == Expectation::Stops)
     }
 
     /// Returns the number of calls that a perfect agent needs: the steps of the script.

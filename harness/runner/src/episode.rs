@@ -7,7 +7,7 @@ use healbench_core::{
     Reply, Script, Session, Surroundings, ToolCall, ToolResponse, Turn, changed_arguments, follow,
 };
 use healbench_engine::{Faults, GuardedReply};
-use healbench_scenarios::{EpisodeState, Schedule};
+use healbench_scenarios::{EpisodeState, Schedule, VerifiedRows};
 
 use crate::billing::Billing;
 use crate::chains::{Chains, Effect, fails_by_design, is_intended, meant_step};
@@ -176,8 +176,8 @@ struct EpisodeRun<'a> {
     faults: Faults,
     calls: Vec<CallRecord>,
     succeeded: Vec<ToolCall>,
-    /// For each row that has to be read after it was written, whether it was.
-    verified: Vec<bool>,
+    /// The rows that were read after they were written.
+    verified: VerifiedRows,
     /// The closing text.
     answer: String,
     /// The latest call, if it failed.
@@ -217,7 +217,7 @@ impl<'a> EpisodeRun<'a> {
             faults: context.new_faults(cell.trial),
             calls: Vec::new(),
             succeeded: Vec::new(),
-            verified: context.scenario.rows_to_verify().map(|_| false).collect(),
+            verified: VerifiedRows::none_of(context.scenario),
             answer: String::new(),
             failed: None,
             chains: Chains::default(),
@@ -335,7 +335,7 @@ impl<'a> EpisodeRun<'a> {
     /// Returns the number of expectations that do not hold now. Those on a state that is not cheap count as unmet.
     fn count_unmet(&mut self) -> Result<usize, EnvironmentError> {
         let state = if self.context.state_is_cheap { self.check_state()? } else { Vec::new() };
-        let verified = &self.verified;
+        let verified = Some(&self.verified);
         let episode = EpisodeState { state: &state, succeeded: &self.succeeded, verified, ..EpisodeState::default() };
         let unmet = self.context.scenario.unmet(&episode).len();
         self.state = self.context.state_is_cheap.then_some(state);
@@ -451,7 +451,7 @@ impl<'a> EpisodeRun<'a> {
             let told = step.is_some_and(|step| self.cache.tells_answer(self.context, step, &call, &cached));
             row.told_answer = Some(told);
         }
-        self.note_verified(&call, &cached);
+        self.verified.note(&cached.verifications);
         self.failed = None;
         if row.state_changed != Some(false) {
             self.state = None;
@@ -472,18 +472,6 @@ impl<'a> EpisodeRun<'a> {
         self.billing.add_response(row.response_tokens);
         self.calls.push(row);
         Ok(cached)
-    }
-
-    /// Notes which rows the answer to a call shows, and which the call may have written.
-    fn note_verified(&mut self, call: &ToolCall, cached: &CachedResponse) {
-        let answer = &cached.answer;
-        for (row, verified) in self.context.scenario.rows_to_verify().zip(&mut self.verified) {
-            if answer.state_changed != Some(false) && self.context.scenario.may_write(call, row) {
-                *verified = false;
-            } else if answer.fault.is_none() && !answer.response.is_error && row.is_shown(&answer.response.content) {
-                *verified = true;
-            }
-        }
     }
 
     /// Returns a number that follows from the turns; `None` for a program.
@@ -561,7 +549,7 @@ impl<'a> EpisodeRun<'a> {
                 Vec::new()
             }
         };
-        let (succeeded, verified) = (&self.succeeded, &self.verified);
+        let (succeeded, verified) = (&self.succeeded, Some(&self.verified));
         let answer = Some(self.answer.as_str());
         let episode = EpisodeState { state: &state, gave_up, succeeded, verified, answer };
         let unmet = self.context.scenario.unmet(&episode);

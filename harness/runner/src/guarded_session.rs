@@ -3,7 +3,7 @@ use std::time::Instant;
 use healbench_core::{Deadline, EnvironmentError, Session, ToolCall, ToolSpec};
 use healbench_engine::definition::{Clock, FaultDef, FaultKind};
 use healbench_engine::{Faults, GuardedReply};
-use healbench_scenarios::EpisodeState;
+use healbench_scenarios::{EpisodeState, VerifiedRows};
 
 use crate::ScenarioContext;
 
@@ -14,6 +14,7 @@ pub struct GuardedSession<'a> {
     session: Box<dyn Session + 'a>,
     faults: Faults,
     succeeded: Vec<ToolCall>,
+    verified: VerifiedRows,
 }
 
 impl ScenarioContext<'_> {
@@ -38,6 +39,7 @@ impl ScenarioContext<'_> {
             session: self.environment.open()?,
             faults: self.new_faults(0),
             succeeded: Vec::new(),
+            verified: VerifiedRows::none_of(self.scenario),
         })
     }
 }
@@ -51,6 +53,7 @@ impl GuardedSession<'_> {
         let deadline = self.deadline();
         let engine = &self.context.engines[self.condition];
         let reply = engine.answer(self.session.as_mut(), &mut self.faults, call, deadline)?;
+        self.verified.note(&self.context.scenario.verifications(call, &reply));
         if reply.took_effect() {
             self.succeeded.push(call.clone());
         }
@@ -75,8 +78,8 @@ impl GuardedSession<'_> {
     /// [`EnvironmentError`] if the state cannot be read.
     pub fn unmet(&mut self) -> Result<Vec<String>, EnvironmentError> {
         let state = self.session.check(self.deadline())?;
-        let episode =
-            EpisodeState { state: &state, gave_up: false, succeeded: &self.succeeded, ..EpisodeState::default() };
+        let (succeeded, verified) = (&self.succeeded, Some(&self.verified));
+        let episode = EpisodeState { state: &state, succeeded, verified, ..EpisodeState::default() };
         Ok(self.context.scenario.unmet(&episode).iter().map(ToString::to_string).collect())
     }
 

@@ -11,6 +11,7 @@ use healbench_core::{
 };
 use healbench_engine::{Failure, Faults, GuardedReply};
 use healbench_reader::reading::{Vocabulary, read};
+use healbench_scenarios::Verification;
 use rustc_hash::FxHashMap;
 
 use crate::client_reply::{ClientReply, reply_through_client};
@@ -39,6 +40,8 @@ pub(crate) struct CachedResponse {
     pub(crate) named_fields: Option<Arc<[String]>>,
     pub(crate) digest: ResponseDigest,
     pub(crate) guardrail_tokens: u32,
+    /// What the reply of the guardrails, before a client rewrote it, means for the rows that have to be read.
+    pub(crate) verifications: Vec<Verification>,
 }
 
 impl CachedResponse {
@@ -114,33 +117,38 @@ impl ResponseCache {
         let is_cached = entry.is_some();
         let call_text = entry.unwrap_or_else(|| Arc::new(self.call_text(context, call)));
         let (engine, client) = (&context.engines[self.cell_key.1], &context.clients[self.cell_key.1]);
-        let cached = Arc::new(match client {
+        let mut verifications = Vec::new();
+        let mut ask = |call: &ToolCall| {
+            let answer = engine.answer(session, faults, call, deadline)?;
+            verifications = context.scenario.verifications(call, &answer);
+            Ok(answer)
+        };
+        let mut cached = match client {
             None => {
-                let answer = engine.answer(session, faults, call, deadline)?;
+                let answer = ask(call)?;
                 let digest = self.digests.digest(&answer.response);
                 let guardrail_tokens = self.guardrail_tokens(&answer, digest);
                 let named_fields = answer.named_fields();
                 cached_response(answer, digest, guardrail_tokens, named_fields)
             }
-            Some(client) => {
-                let ask = |call: &ToolCall| engine.answer(session, faults, call, deadline);
-                match reply_through_client(client, call, ask)? {
-                    ClientReply::OfServer { mut answer, shown } => {
-                        let sent = self.digests.digest(&answer.response);
-                        let guardrail_tokens = self.guardrail_tokens(&answer, sent);
-                        let named_fields = answer.named_fields();
-                        answer.response.content = shown;
-                        answer.truncation_notice = None;
-                        let digest = self.digests.digest(&answer.response);
-                        cached_response(answer, digest, guardrail_tokens, named_fields)
-                    }
-                    ClientReply::OfClient { answer, named_fields } => {
-                        let digest = self.digests.digest(&answer.response);
-                        cached_response(answer, digest, 0, named_fields)
-                    }
+            Some(client) => match reply_through_client(client, call, ask)? {
+                ClientReply::OfServer { mut answer, shown } => {
+                    let sent = self.digests.digest(&answer.response);
+                    let guardrail_tokens = self.guardrail_tokens(&answer, sent);
+                    let named_fields = answer.named_fields();
+                    answer.response.content = shown;
+                    answer.truncation_notice = None;
+                    let digest = self.digests.digest(&answer.response);
+                    cached_response(answer, digest, guardrail_tokens, named_fields)
                 }
-            }
-        });
+                ClientReply::OfClient { answer, named_fields } => {
+                    let digest = self.digests.digest(&answer.response);
+                    cached_response(answer, digest, 0, named_fields)
+                }
+            },
+        };
+        cached.verifications = verifications;
+        let cached = Arc::new(cached);
         let stays_fresh = fresh && session.is_pristine() && faults.is_pristine();
         if stays_fresh || !is_cached {
             self.insert(&call_text, stays_fresh.then_some(&cached));
@@ -248,6 +256,7 @@ fn cached_response(
         named_fields: named_fields.map(Into::into),
         digest,
         guardrail_tokens,
+        verifications: Vec::new(),
         answer,
     }
 }

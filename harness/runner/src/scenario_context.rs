@@ -150,8 +150,7 @@ impl<'a> ScenarioContext<'a> {
             let mut session = environment.open().map_err(|error| failed(error.into()))?;
             state = session.check(Deadline::NONE).map_err(|error| failed(error.into()))?;
         }
-        let verified = vec![false; scenario.rows_to_verify().count()];
-        let initial = EpisodeState { state: &state, verified: &verified, ..EpisodeState::default() };
+        let initial = EpisodeState { state: &state, ..EpisodeState::default() };
         let initially_unmet = scenario.unmet(&initial).len();
         let cached = plan.trials.min(MAX_CACHED_TRIALS);
         Ok(ScenarioContext {

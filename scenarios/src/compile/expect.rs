@@ -7,11 +7,12 @@ use super::Compiler;
 use super::tools::Tools;
 use super::world::Tables;
 use crate::answer::Answer;
-use crate::expectation::{CallPattern, Expectation, Verified};
+use crate::expectation::{CallPattern, Expectation};
 use crate::file::{AtMostFile, CalledFile, ExpectFile, FaultFile};
 use crate::locate::child;
 use crate::server::ServerCheck;
 use crate::suggest;
+use crate::verification::Verified;
 
 pub(super) fn faults(compiler: &mut Compiler<'_>, tools: &Tools) -> Option<Vec<FaultDef>> {
     let pointers = compiler.items("/faults");

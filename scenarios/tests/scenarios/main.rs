@@ -5,6 +5,7 @@
 mod errors;
 mod expectations;
 mod findings;
+mod language;
 mod loading;
 mod mistakes;
 mod rendering;

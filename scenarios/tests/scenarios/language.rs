@@ -1,0 +1,169 @@
+//! What the words of the scenario language mean, each in a scenario of one table.
+
+use healbench_core::ToolCall;
+use healbench_engine::GuardedReply;
+use serde_json::{Value, json};
+
+use super::*;
+
+const LAB: &str = r#"
+id: lab/words
+title: One table
+task: {prompt: Do it., max_calls: 9}
+tools:
+  rows:
+    description: Rows.
+    actions:
+      list: {description: List., input: {properties: {id: {type: string}}}, handler: {select: rows}, read_only: true}
+      get: {description: Get., input: {properties: {id: {type: string}}, required: [id]}, handler: {get: rows}, read_only: true}
+      add: {description: Add., input: {properties: {name: {type: string}}, required: [name]}, handler: {insert: rows}}
+      set: {description: Set., input: {properties: {id: {type: string}, name: {type: string}, n: {}, lines: {}}, required: [id]}, handler: {update: rows}, rules: [RULES]}
+      drop: {description: Drop., input: {properties: {id: {type: string}}, required: [id]}, handler: {delete: rows}}
+world:
+  rows: {key_prefix: R-, rows: [{id: R-1, name: one, n: 1}, {id: R-2, name: two, n: 0}]}
+  others: {rows: [{id: 1, name: other}]}
+faults: [FAULTS]
+expect: [EXPECT]
+script: [SCRIPT]
+"#;
+
+/// Returns the text of the laboratory with these parts.
+fn lab(parts: &[(&str, &str)]) -> String {
+    let defaults = [
+        ("RULES", ""),
+        ("FAULTS", ""),
+        ("EXPECT", "{row: {in: rows, where: {name: new}}}"),
+        ("SCRIPT", "{call: {tool: rows, action: add, arguments: {name: new}}}"),
+    ];
+    parts.iter().chain(&defaults).fold(LAB.to_owned(), |text, (name, part)| text.replace(name, part))
+}
+
+/// Returns the problems of the scenario, those of the loader or else those of the played script.
+fn problems(parts: &[(&str, &str)]) -> Vec<String> {
+    let found = match load_str("test.yaml", &lab(parts), Syntax::Yaml) {
+        Ok(scenario) => scenario.findings().problems,
+        Err(problems) => problems,
+    };
+    found.into_iter().map(|problem| problem.message).collect()
+}
+
+fn step(action: &str, arguments: &str) -> String {
+    format!("{{call: {{tool: rows, action: {action}, arguments: {arguments}}}}}")
+}
+
+fn script(steps: &[(&str, &str)]) -> String {
+    steps.iter().map(|(action, arguments)| step(action, arguments)).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the reply to a call of `set` with these arguments, under a rule that denies it if `when` holds.
+fn set(when: &str, arguments: Value) -> GuardedReply {
+    let rule = format!("{{deny: {{when: {when}, code: DENIED, message: \"It is {{row.name}}.\"}}}}");
+    let scenario = scenario(&lab(&[("RULES", &rule)]));
+    let (mut world, engine) = world_and_engine(&scenario, Seed(1));
+    let mut all = json!({"action": "set", "id": "R-1"});
+    all.as_object_mut().unwrap().extend(arguments.as_object().unwrap().clone());
+    engine.call(&mut world, &ToolCall::new("rows", all))
+}
+
+fn denies(when: &str, arguments: Value) -> bool {
+    set(when, arguments).response.text().contains("DENIED")
+}
+
+#[test]
+fn a_row_is_verified_by_a_call_that_reads_it_after_the_write() {
+    let verified = ("EXPECT", "{verified: {in: rows, where: {name: new}}}");
+    let found = |steps: &[(&str, &str)]| problems(&[verified, ("SCRIPT", &script(steps))]);
+    let unread = found(&[("add", "{name: new}")]);
+    assert!(unread[0].contains("a row of rows") && unread[0].contains("read after it was written"), "{unread:?}");
+    let write = ("set", "{id: R-1, name: new}");
+    assert_eq!(found(&[write]).len(), 1, "the answer to a write is no reading");
+    for read in [("get", "{id: R-1}"), ("list", "{}")] {
+        assert!(found(&[write, read]).is_empty());
+        assert!(found(&[write, read, ("set", "{id: R-2, name: three}")]).is_empty(), "another row is written");
+        assert!(found(&[write, read, ("add", "{name: four}"), ("drop", "{id: R-2}")]).is_empty());
+        assert_eq!(found(&[write, read, ("set", "{id: R-1, n: 4}")]).len(), 1, "the row is written again");
+        assert_eq!(found(&[write, read, ("set", "{id: R-2, name: new}")]).len(), 1, "there is another such row");
+    }
+    let other = ("EXPECT", "{verified: {in: others, where: {name: other}}}");
+    assert_eq!(problems(&[other, ("SCRIPT", &script(&[write, ("list", "{}")]))]).len(), 1);
+}
+
+#[test]
+fn equal_numbers_are_neither_less_nor_greater() {
+    for sent in [json!(1), json!(1.0)] {
+        for operator in ["less", "greater"] {
+            assert!(!denies(&format!("{{n: {{{operator}: {{row: n}}}}}}"), json!({"n": sent})), "{operator} {sent}");
+        }
+        for operator in ["at_most", "at_least", "equals"] {
+            assert!(denies(&format!("{{n: {{{operator}: {{row: n}}}}}}"), json!({"n": sent})), "{operator} {sent}");
+        }
+    }
+    assert!(!denies("{n: {greater: 0}}", json!({"n": 0.0})) && denies("{n: {greater: 0}}", json!({"n": 0.5})));
+}
+
+#[test]
+fn a_list_of_other_types_says_nothing_of_a_value() {
+    assert!(denies("{n: {not_in: [a, b]}}", json!({"n": "c"})));
+    assert!(!denies("{n: {not_in: [a, b]}}", json!({"n": "b"})));
+    assert!(!denies("{n: {not_in: [a, b]}}", json!({"n": 3})));
+    assert!(!denies("{n: {not_in: {row: name}}}", json!({"n": "c"})), "no list");
+    assert!(denies("{n: {not_in: []}}", json!({"n": 3})));
+}
+
+#[test]
+fn a_sum_pairs_the_values_of_each_element() {
+    let text = lab(&[]).replace(
+        "handler: {update: rows}",
+        "handler: {update: rows, set: {n: {sum: [\"lines[].a\", \"lines[].b\"]}, name: {sum: [\"lines[].a\", n]}}}",
+    );
+    let scenario = scenario(&text);
+    let (mut world, engine) = world_and_engine(&scenario, Seed(1));
+    let lines = json!([{"a": 2}, {"a": 3, "b": 10}, {"b": 100}, {"a": 4, "b": 1}]);
+    let call = ToolCall::new("rows", json!({"action": "set", "id": "R-1", "n": 5, "lines": lines}));
+    let row: Value = serde_json::from_str(&engine.call(&mut world, &call).response.text()).unwrap();
+    assert_eq!((&row["n"], &row["name"]), (&json!(34), &json!(45)));
+    let text = text.replace("\"lines[].b\"", "\"n[].b\"");
+    let found = load_str("test.yaml", &text, Syntax::Yaml).unwrap_err();
+    assert!(found[0].message.contains("different lists"), "{found:?}");
+}
+
+#[test]
+fn a_failure_tells_of_the_row_that_the_action_names() {
+    // There is no row R-9, and that of another table is not told in its place.
+    let reply = set("{rows: {in: others}}", json!({"id": "R-9"}));
+    assert!(!reply.response.text().contains("other"), "{}", reply.response.text());
+    // An action without a row tells of the first row that is counted, if there must be one.
+    let rule = |when: &str| {
+        let rule = format!("rules: [{{deny: {{when: {when}, message: \"It is {{row.name}}.\"}}}}]");
+        let text = lab(&[]).replace("handler: {insert: rows}", &format!("handler: {{insert: rows}}, {rule}"));
+        load_str("test.yaml", &text, Syntax::Yaml).map_err(|problems| problems[0].message.clone())
+    };
+    let scenario = rule("{rows: [{in: others}, {in: rows, where: {n: 0}}]}").unwrap();
+    let (mut world, engine) = world_and_engine(&scenario, Seed(1));
+    let call = ToolCall::new("rows", json!({"action": "add", "name": "new"}));
+    assert!(engine.call(&mut world, &call).response.text().contains("It is other."));
+    for count in ["0", "{less: 3}", "{at_least: 0}"] {
+        let message = rule(&format!("{{rows: {{in: others, count: {count}}}}}")).unwrap_err();
+        assert_eq!(message, "there is no row for `{row.name}`");
+    }
+    assert!(rule("{rows: {in: others, count: {greater: 0}}}").is_ok());
+}
+
+#[test]
+fn a_silent_fault_is_not_repaired_by_a_script_that_does_not_look() {
+    for kind in ["no_op", "not_an_error"] {
+        let fault = format!("{{kind: {kind}, on: rows.add}}");
+        let found = |steps: &[(&str, &str)]| problems(&[("FAULTS", &fault), ("SCRIPT", &script(steps))]);
+        let add = ("add", "{name: new}");
+        let unmet = found(&[add]);
+        assert!(unmet.len() == 1 && unmet[0].contains("do not lead to a row in rows"), "{kind}: {unmet:?}");
+        assert!(found(&[add, ("list", "{}"), add]).is_empty(), "{kind}");
+    }
+}
+
+#[test]
+fn a_task_may_be_to_remove_something() {
+    let drop = script(&[("drop", "{id: R-1}")]);
+    let removed = "{no_row: {in: rows, where: {id: R-1}}}, {not_called: {tool: rows, action: add}}";
+    assert_eq!(problems(&[("EXPECT", removed), ("SCRIPT", &drop)]), Vec::<String>::new());
+}
