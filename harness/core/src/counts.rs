@@ -8,9 +8,9 @@ use crate::{CallRecord, ChainEnd};
 /// The sums over the calls of one episode, computed from its call rows alone. All zero for an episode without calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EpisodeCounts {
-    /// True if the first call succeeded.
+    /// True if the first call succeeded, or failed by design.
     pub first_call_success: bool,
-    /// Calls that failed.
+    /// Calls that failed, without those that the script says fail.
     pub errors: u32,
     /// Errors that told the answer; null if this is unknown for an error.
     pub told_answers: Option<u32>,
@@ -59,7 +59,7 @@ impl EpisodeCounts {
     /// state change in between.
     pub fn from_calls(calls: &[CallRecord]) -> EpisodeCounts {
         let mut counts = EpisodeCounts {
-            first_call_success: calls.first().is_some_and(|call| !call.is_error),
+            first_call_success: calls.first().is_some_and(|call| !is_failure(call)),
             told_answers: Some(0),
             leaked_fields: Some(0),
             ..EpisodeCounts::default()
@@ -68,15 +68,15 @@ impl EpisodeCounts {
         for call in calls {
             let tokens = u64::from(call.request_tokens) + u64::from(call.response_tokens);
             counts.calls_after_error += u32::from(counts.errors > 0);
-            counts.errors += u32::from(call.is_error);
-            if call.is_error {
+            counts.errors += u32::from(is_failure(call));
+            if is_failure(call) {
                 counts.told_answers =
                     counts.told_answers.zip(call.told_answer).map(|(sum, told)| sum + u32::from(told));
             }
             counts.repeated_calls += u32::from(call.repeated);
             counts.leaked_fields = add(counts.leaked_fields, call.leaked_fields);
             counts.call_tokens += tokens;
-            counts.wasted_tokens += if call.is_error { tokens } else { 0 };
+            counts.wasted_tokens += if is_failure(call) { tokens } else { 0 };
             counts.guardrail_tokens += u64::from(call.guardrail_tokens);
             counts.largest_response = counts.largest_response.max(call.response_tokens);
             if let Some(chain) = call.chain {
@@ -90,7 +90,7 @@ impl EpisodeCounts {
         }
         counts.chains = chains.len() as u32;
         for (error, next) in calls.iter().zip(calls.iter().skip(1)) {
-            let named = error.named_fields.as_ref().filter(|named| error.is_error && !named.is_empty());
+            let named = error.named_fields.as_ref().filter(|named| is_failure(error) && !named.is_empty());
             if let Some(named) = named {
                 counts.hinted_calls += 1;
                 counts.hints_followed +=
@@ -101,6 +101,11 @@ impl EpisodeCounts {
             repeats_a_failing_call(calls) || alternates_between_two_calls(calls) || repeats_an_error_class(calls);
         counts
     }
+}
+
+/// Returns true if the call failed and was not to fail.
+fn is_failure(call: &CallRecord) -> bool {
+    call.is_error && !call.fails_by_design()
 }
 
 /// Adds two counts; the sum of an unknown count is unknown.

@@ -347,6 +347,12 @@ pub struct CallRecord {
 }
 
 impl CallRecord {
+    /// Returns true if the call failed as the script says that it fails: an intended call without a fault opens no error chain
+    /// only then.
+    pub fn fails_by_design(&self) -> bool {
+        self.is_error && self.intended == Some(true) && self.fault.is_none() && self.chain.is_none()
+    }
+
     /// Returns the row without what follows from other rows, and from the version of the reader.
     pub fn as_measured(self) -> CallRecord {
         CallRecord { reading: None, attempt_of: None, aftermath: None, ..self }

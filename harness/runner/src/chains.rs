@@ -27,7 +27,8 @@ pub(crate) fn is_intended(script: &Script, call: &ToolCall) -> Option<bool> {
 /// Returns true if the call failed as a step of the script says that it fails.
 pub(crate) fn fails_by_design(script: &Script, call: &ToolCall, row: &CallRecord) -> bool {
     let class = row.error_class.as_ref().map(ErrorClass::name);
-    script.steps.iter().any(|step| step.fails.is_some() && step.fails.as_deref() == class && makes(call, step))
+    row.fault.is_none()
+        && script.steps.iter().any(|step| step.fails.is_some() && step.fails.as_deref() == class && makes(call, step))
 }
 
 /// Returns true if the call has the tool and all arguments of the step.
@@ -38,12 +39,12 @@ fn makes(call: &ToolCall, step: &Step) -> bool {
     })
 }
 
-/// Returns the step that a failed call was meant to make: of the steps that no successful call has made, the first with its
-/// tool and action, else the first with its tool, else the first.
-pub(crate) fn meant_step<'s>(
+/// Returns the step that a failed call was meant to make: of the steps that none of the calls `made` has made, those that
+/// succeeded or failed by design, the first with its tool and action, else the first with its tool, else the first.
+pub(crate) fn meant_step<'s, 'c>(
     script: &'s Script,
     tools: &[ToolSpec],
-    succeeded: &[ToolCall],
+    made: impl Iterator<Item = &'c ToolCall> + Clone,
     call: &ToolCall,
 ) -> Option<&'s Step> {
     let tool = tools.iter().find(|tool| tool.name == call.tool);
@@ -55,7 +56,7 @@ pub(crate) fn meant_step<'s>(
         true => 1 + u8::from(action(&step.intended) == sent),
         false => 0,
     };
-    let open = script.steps.iter().filter(|step| !succeeded.iter().any(|call| makes(call, step)));
+    let open = script.steps.iter().filter(|step| !made.clone().any(|call| makes(call, step)));
     // `max_by_key` returns the last of equal elements, so `rev` selects the first.
     open.rev().max_by_key(similarity)
 }
@@ -145,7 +146,7 @@ mod tests {
         let script = Script { steps: steps.clone().map(step).to_vec(), ..Script::default() };
         let meant = |succeeded: &[usize], sent: ToolCall| {
             let succeeded: Vec<ToolCall> = succeeded.iter().map(|at| steps[*at].clone()).collect();
-            let step = meant_step(&script, &tools, &succeeded, &sent)?;
+            let step = meant_step(&script, &tools, succeeded.iter(), &sent)?;
             script.steps.iter().position(|known| known == step)
         };
         assert_eq!(meant(&[], call("orders", "ship", 9)), Some(1));

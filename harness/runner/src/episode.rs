@@ -176,6 +176,8 @@ struct EpisodeRun<'a> {
     faults: Faults,
     calls: Vec<CallRecord>,
     succeeded: Vec<ToolCall>,
+    /// The calls that failed as the script says.
+    failed_by_design: Vec<ToolCall>,
     /// The rows that were read after they were written.
     verified: VerifiedRows,
     /// The closing text.
@@ -217,6 +219,7 @@ impl<'a> EpisodeRun<'a> {
             faults: context.new_faults(cell.trial),
             calls: Vec::new(),
             succeeded: Vec::new(),
+            failed_by_design: Vec::new(),
             verified: VerifiedRows::none_of(context.scenario),
             answer: String::new(),
             failed: None,
@@ -446,8 +449,10 @@ impl<'a> EpisodeRun<'a> {
         let passed_s = u32::try_from(faults.elapsed_s() - called_at_s).unwrap_or(u32::MAX);
         let mut row = self.make_row(&call, &call_text, &cached, waited_s.saturating_add(passed_s));
         row.reading = self.cache.read(self.context, &call, &cached);
-        if row.is_error && !cached.answer.is_misleading() && !self.script.steps.is_empty() {
-            let step = meant_step(self.script, self.context.environment.tools(), &self.succeeded, &call);
+        let fails_by_design = row.is_error && fails_by_design(self.script, &call, &row);
+        if row.is_error && !fails_by_design && !cached.answer.is_misleading() && !self.script.steps.is_empty() {
+            let made = self.succeeded.iter().chain(&self.failed_by_design);
+            let step = meant_step(self.script, self.context.environment.tools(), made, &call);
             let told = step.is_some_and(|step| self.cache.tells_answer(self.context, step, &call, &cached));
             row.told_answer = Some(told);
         }
@@ -457,7 +462,9 @@ impl<'a> EpisodeRun<'a> {
             self.state = None;
         }
         let took_effect = cached.answer.took_effect();
-        let fails_by_design = row.is_error && fails_by_design(self.script, &call, &row);
+        if fails_by_design {
+            self.failed_by_design.push(call.clone());
+        }
         match took_effect {
             false => self.failed = Some(call),
             true => self.succeeded.push(call),
