@@ -2,7 +2,7 @@
 
 use healbench_core::{Object, ValuePath};
 use healbench_engine::definition::{
-    Comparison, Condition, Effects, Expression, OPERATORS, Operand, RowsCondition, ToolFailure, Write,
+    Comparison, Condition, Effects, Expression, OPERATORS, Operand, Operator, RowsCondition, ToolFailure, Write,
 };
 use healbench_engine::placeholders;
 use indexmap::IndexMap;
@@ -46,7 +46,15 @@ impl Compiler<'_> {
                 }
             } else {
                 let path = self.argument(&at, key, names.input, true);
-                let comparison = self.comparison(&at, value, names);
+                // An argument that may be an object is compared with one, unless all of its keys are comparisons.
+                let constant = value.as_object().filter(|map| {
+                    let may_be_object = path.as_ref().is_some_and(|path| may_be_object(path.schema(names.input)));
+                    may_be_object && (map.is_empty() || map.keys().any(|key| operator(key).is_none()))
+                });
+                let comparison = match constant.filter(|map| reference(map).is_none()) {
+                    Some(_) => Some(Comparison::equal(value.clone())),
+                    None => self.comparison(&at, value, names),
+                };
                 is_complete &= path.is_some() && comparison.is_some();
                 condition.sent.extend(path.zip(comparison));
             }
@@ -108,7 +116,6 @@ impl Compiler<'_> {
 
     /// Returns the comparison with a constant, with `{row: COLUMN}` or `{sent: ARGUMENT}`, or by operators such as `less`.
     fn comparison(&mut self, pointer: &str, value: &Value, names: Names<'_>) -> Option<Comparison> {
-        let operator = |key: &str| OPERATORS.iter().find(|(name, ..)| *name == key).map(|(_, operator, _)| *operator);
         let Some(map) = value.as_object().filter(|map| reference(map).is_none()) else {
             return Some(Comparison(vec![(OPERATORS[0].1, self.operand(pointer, value, names)?)]));
         };
@@ -296,6 +303,19 @@ impl Compiler<'_> {
                 }
             }
         }
+    }
+}
+
+fn operator(key: &str) -> Option<Operator> {
+    OPERATORS.iter().find(|(name, ..)| *name == key).map(|(_, operator, _)| *operator)
+}
+
+/// Returns true if a value of the schema may be an object.
+fn may_be_object(schema: &Value) -> bool {
+    match &schema["type"] {
+        Value::String(name) => name == "object",
+        Value::Array(names) => names.iter().any(|name| name == "object"),
+        _ => true,
     }
 }
 

@@ -99,7 +99,7 @@ pub(super) fn hallucinated(target: &Target<'_>, params: &MistakeParams) -> Resul
     };
     let free = pool.into_iter().filter(|(name, _)| is_free(name));
     let fields: Vec<_> =
-        free.map(|(name, value)| vec![vec![Edit::Set(name, params.value.clone().unwrap_or(value))]]).collect();
+        free.map(|(name, value)| vec![vec![Edit::Add(name, params.value.clone().unwrap_or(value))]]).collect();
     match fields.is_empty() {
         true => Err(InapplicableMistake::kind("every name that would be made up is declared; name a `field`")),
         false => Ok(MutationPlan { fields }),

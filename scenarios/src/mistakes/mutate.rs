@@ -12,6 +12,8 @@ pub(crate) enum Edit {
     Remove(String),
     /// Sets the value of an argument, or of what a path leads to. An existing argument keeps its position.
     Set(String, Value),
+    /// Adds an argument, whose name is no path.
+    Add(String, Value),
     /// Removes all arguments but this one.
     Clear(Option<String>),
     /// Calls another tool.
@@ -31,7 +33,9 @@ impl Edit {
     /// Returns the arguments that the edit changes.
     fn touches(&self) -> impl Iterator<Item = &str> {
         let (first, second) = match self {
-            Edit::Remove(name) | Edit::Set(name, _) | Edit::UnknownId { argument: name, .. } => (name.as_str(), None),
+            Edit::Remove(name) | Edit::Set(name, _) | Edit::Add(name, _) | Edit::UnknownId { argument: name, .. } => {
+                (name.as_str(), None)
+            }
             Edit::Rename { from, to } => (from.as_str(), Some(to.as_str())),
             Edit::Clear(_) => ("", None),
             // No argument has this name.
@@ -113,6 +117,7 @@ fn apply(edit: &Edit, arguments: &mut Object, existing_keys: &ExistingKeys, draw
             }
         }
         Edit::Set(name, value) => set(arguments, name, value.clone()),
+        Edit::Add(name, value) => _ = arguments.insert(name.clone(), value.clone()),
         Edit::Clear(kept) => arguments.retain(|name, _| Some(name) == kept.as_ref()),
         // The caller changes the tool.
         Edit::Tool(_) => {}
