@@ -3,6 +3,7 @@ use std::path::{Path, PathBuf};
 
 use healbench_files::normal_text;
 
+use crate::compile::Stored;
 use crate::diagnostic::{MAX_PROBLEMS, in_order};
 use crate::load_error::LoadError;
 use crate::locate::{self, Document, Syntax, parse, syntax_of};
@@ -28,7 +29,7 @@ pub fn load_stored(
     syntax: Syntax,
     tools: Option<&str>,
 ) -> Result<Scenario, Vec<Diagnostic>> {
-    load_text(path_label, text, syntax, syntax.extension(), tools)
+    load_text(path_label, text, syntax, syntax.extension(), Some(Stored { tools }))
 }
 
 fn load_text(
@@ -36,7 +37,7 @@ fn load_text(
     text: &str,
     syntax: Syntax,
     extension: &str,
-    stored_tools: Option<&str>,
+    stored: Option<Stored<'_>>,
 ) -> Result<Scenario, Vec<Diagnostic>> {
     let text = normal_text(text);
     let source = Source {
@@ -50,13 +51,17 @@ fn load_text(
     let mut all_diagnostics = shape_errors.diagnostics;
     all_diagnostics.extend(document.duplicate_keys().take(MAX_PROBLEMS));
     let is_shaped = all_diagnostics.is_empty();
-    let compile_errors = match compile::compile(&document, &shape_errors.unknown_keys, is_shaped, stored_tools, source)
-    {
+    let compile_errors = match compile::compile(&document, &shape_errors.unknown_keys, is_shaped, stored, source) {
         Ok(scenario) if is_shaped => return Ok(scenario),
         Ok(_) => Vec::new(),
         Err(more) => more,
     };
     all_diagnostics.extend(compile_errors);
+    if all_diagnostics.is_empty() {
+        // Whatever makes a file invalid says so. Should it not, the file must not vanish.
+        let message = "internal error: the file is not valid, and nothing says why";
+        all_diagnostics.push(document.at_value("", message.to_owned(), None));
+    }
     Err(in_order(all_diagnostics))
 }
 

@@ -164,6 +164,14 @@ impl Handler {
             _ => None,
         }
     }
+
+    /// Returns the table that the handler reads or changes.
+    pub fn table(&self) -> Option<&str> {
+        match self {
+            Handler::Insert { table } | Handler::Select { table, .. } => Some(table),
+            other => other.row_table(),
+        }
+    }
 }
 
 /// A filter of a `select`.

@@ -1,10 +1,12 @@
+use std::collections::BTreeSet;
+
 use healbench_core::{FaultPhase, Object};
 use healbench_engine::StateCheck;
-use healbench_engine::definition::{FaultDef, FaultKind};
+use healbench_engine::definition::{Action, FaultDef, FaultKind, Handler};
 use serde_json::{Value, json};
 
 use super::Compiler;
-use super::tools::Tools;
+use super::tools::{NamedTool, Tools};
 use super::world::Tables;
 use crate::answer::Answer;
 use crate::expectation::{CallPattern, Expectation};
@@ -14,13 +16,14 @@ use crate::server::ServerCheck;
 use crate::suggest;
 use crate::verification::Verified;
 
-pub(super) fn faults(compiler: &mut Compiler<'_>, tools: &Tools) -> Option<Vec<FaultDef>> {
+pub(super) fn faults(compiler: &mut Compiler<'_>, tools: &Tools, tables: &Tables) -> Option<Vec<FaultDef>> {
     let pointers = compiler.items("/faults");
-    let faults: Vec<Option<FaultDef>> = pointers.iter().map(|pointer| fault(compiler, pointer, tools)).collect();
+    let faults: Vec<Option<FaultDef>> =
+        pointers.iter().map(|pointer| fault(compiler, pointer, tools, tables)).collect();
     faults.into_iter().collect()
 }
 
-fn fault(compiler: &mut Compiler<'_>, pointer: &str, tools: &Tools) -> Option<FaultDef> {
+fn fault(compiler: &mut Compiler<'_>, pointer: &str, tools: &Tools, tables: &Tables) -> Option<FaultDef> {
     let file: FaultFile = compiler.section(pointer)?;
     // An unknown kind is already reported: it is not in the schema's list.
     let kind = FaultKind::from_name(&file.kind).filter(|kind| kind.phase() != FaultPhase::Text)?;
@@ -53,9 +56,56 @@ fn fault(compiler: &mut Compiler<'_>, pointer: &str, tools: &Tools) -> Option<Fa
         compiler.report_unknown(&child(pointer, "on"), "action", &file.on, paths.iter().map(String::as_str));
         return None;
     };
+    check_reach(compiler, pointer, &file, kind, tools.get(&tool), action.as_deref(), tables);
     let FaultFile { from_call, calls, retry_after, column, message, recovery, misleading, .. } = file;
     let timing = FaultDef { action, from_call, calls, retry_after, ..FaultDef::new(kind, tool) };
     Some(FaultDef { column, message, recovery, misleading, ..timing })
+}
+
+/// Reports a fault that can strike no call of the actions that it is on.
+fn check_reach(
+    compiler: &mut Compiler<'_>,
+    pointer: &str,
+    file: &FaultFile,
+    kind: FaultKind,
+    tool: Option<&NamedTool>,
+    action: Option<&str>,
+    tables: &Tables,
+) {
+    // An invalid action is reported elsewhere.
+    let Some(tool) =
+        tool.and_then(|named| named.tool.as_ref().filter(|tool| tool.actions.len() == named.actions.len()))
+    else {
+        return;
+    };
+    let concerned = || tool.actions.iter().filter(|one| action.is_none_or(|name| name == one.name));
+    let reads = |action: &Action| matches!(action.handler, Handler::Select { .. } | Handler::Get { .. });
+    let writes = |action: &Action| {
+        let own = matches!(action.handler, Handler::Insert { .. } | Handler::Update { .. } | Handler::Delete { .. });
+        own || !action.effects.also.is_empty()
+    };
+    let needed = match kind {
+        FaultKind::NoOp if !concerned().any(writes) => Some("changes something"),
+        FaultKind::Stale if !concerned().any(reads) => Some("reads something"),
+        _ => None,
+    };
+    if let Some(needed) = needed {
+        let message = format!("`{}` strikes no call of `{}`: it needs an action that {needed}", file.kind, file.on);
+        compiler.at_value(&child(pointer, "on"), message, None);
+    }
+    let Some(column) = &file.column else { return };
+    let mut known = BTreeSet::new();
+    for action in concerned() {
+        match action.handler.table() {
+            Some(table) => known.extend(tables.known_columns(table).into_iter().flatten()),
+            // The columns of a constant are not looked into.
+            None if matches!(action.handler, Handler::Return(_)) => return,
+            None => {}
+        }
+    }
+    if !known.contains(column.as_str()) {
+        compiler.report_unknown(&child(pointer, "column"), "column", column, known);
+    }
 }
 
 /// Returns the faults in the form included in a schedule's hash.
@@ -119,7 +169,12 @@ fn expectation(
         compiler.at_key(&child(pointer, "within"), "`within` belongs to `answer`", None);
     }
     if let Some(value) = file.answer {
-        return Answer::of(&value, file.within.unwrap_or_default()).map(Expectation::Answer);
+        let answer = Answer::of(&value, file.within.unwrap_or_default());
+        if answer.is_none() && compiler.is_shaped {
+            let help = "write a number, a text, or a list of them".to_owned();
+            compiler.at_value(&at, "this answer says nothing", help);
+        }
+        return answer.map(Expectation::Answer);
     }
     if let Some(parts) = file.any_of {
         let read = |index| expectation(compiler, &child(&at, index), tables, tools, on_server);

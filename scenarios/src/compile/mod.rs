@@ -33,11 +33,19 @@ pub(crate) struct Compiler<'a> {
     content: Value,
     /// True if the file has the shape of a scenario.
     is_shaped: bool,
+    /// True for the scenario of a run, which was valid when it was stored.
+    is_stored: bool,
     diagnostics: Vec<Diagnostic>,
 }
 
-/// Converts a file to a scenario. `stored_tools` is the text of the tools of a server, if they are not to be read from their
-/// file.
+/// What a run stores of a scenario beside its text.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stored<'a> {
+    /// The text of the tools of a server, which are then not read from their file.
+    pub(crate) tools: Option<&'a str>,
+}
+
+/// Converts a file to a scenario, or the text of a run.
 ///
 /// # Errors
 /// Returns all problems beyond the file's shape. The list is empty if only the shape is wrong.
@@ -45,15 +53,15 @@ pub(crate) fn compile(
     document: &Document<'_>,
     unknown: &[String],
     is_shaped: bool,
-    stored_tools: Option<&str>,
+    stored: Option<Stored<'_>>,
     source: Source,
 ) -> Result<Scenario, Vec<Diagnostic>> {
     let mut content = document.value.clone();
     for pointer in unknown {
         remove(&mut content, pointer);
     }
-    let mut compiler = Compiler { document, content, is_shaped, diagnostics: Vec::new() };
-    let scenario = compile_sections(&mut compiler, stored_tools, source);
+    let mut compiler = Compiler { document, content, is_shaped, is_stored: stored.is_some(), diagnostics: Vec::new() };
+    let scenario = compile_sections(&mut compiler, stored.and_then(|stored| stored.tools), source);
     match scenario {
         Some(scenario) if compiler.diagnostics.is_empty() => Ok(scenario),
         _ => Err(compiler.diagnostics),
@@ -86,7 +94,7 @@ fn compile_sections(compiler: &mut Compiler<'_>, stored_tools: Option<&str>, mut
         Some(tools) => tools,
         None => tools::compile(compiler, &world, clock),
     };
-    let faults = expect::faults(compiler, &tools);
+    let faults = expect::faults(compiler, &tools, &world);
     let expect = expect::expectations(compiler, &world, &tools, on_server);
     let claims = claims::compile(compiler);
     let declared_world = WorldDef {
