@@ -98,6 +98,8 @@ pub struct Reply<'s> {
     pub outcome: ReplyOutcome<'s>,
     /// True if the call changed the state; `None` if the session cannot know.
     pub state_changed: Option<bool>,
+    /// True if a fault struck the call and changed its result or the state.
+    pub struck: bool,
 }
 
 /// The result of a call.

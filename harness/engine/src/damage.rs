@@ -3,14 +3,16 @@
 use healbench_core::{Draws, FaultKind, Object, Strike};
 use serde_json::Value;
 
-/// Damages the rows of a result.
-pub(crate) fn damage_rows(rows: &mut Vec<Object>, is_list: bool, strike: &mut Strike) {
+/// Damages the rows of a result. No column is drawn that has the name `key`: it would lead to another row.
+pub(crate) fn damage_rows(rows: &mut Vec<Object>, is_list: bool, key: Option<&str>, strike: &mut Strike) {
     let Strike { kind, column, draws } = strike;
     match (*kind, column) {
         (FaultKind::Cut, Some(column)) => rows.iter_mut().for_each(|row| _ = row.shift_remove(column)),
-        (FaultKind::Cut, None) if is_list => rows.truncate(rows.len() / 2),
+        // A list of one row stays as it is: without it, it would be empty.
+        (FaultKind::Cut, None) if is_list => rows.truncate((rows.len() / 2).max(1)),
         (FaultKind::Cut, None) => {
-            let columns: Vec<String> = rows.first().into_iter().flat_map(|row| row.keys().skip(1).cloned()).collect();
+            let names = rows.first().into_iter().flat_map(Object::keys);
+            let columns: Vec<String> = names.filter(|name| key != Some(name.as_str())).cloned().collect();
             if let (Some(row), Some(column)) = (rows.first_mut(), draws.pick(&columns)) {
                 row.shift_remove(column);
             }
@@ -20,8 +22,8 @@ pub(crate) fn damage_rows(rows: &mut Vec<Object>, is_list: bool, strike: &mut St
             values.for_each(|value| *value = other_value(value, draws));
         }
         (FaultKind::Corrupt, None) => {
-            // The first column is the key, which would lead to another row.
-            let cells: Vec<(usize, String)> = rows.iter().enumerate().flat_map(|(at, row)| cells(at, row)).collect();
+            let cells: Vec<(usize, String)> =
+                rows.iter().enumerate().flat_map(|(at, row)| cells(at, row, key)).collect();
             if let Some((row, column)) = draws.pick(&cells)
                 && let Some(value) = rows[*row].get_mut(column)
             {
@@ -32,13 +34,14 @@ pub(crate) fn damage_rows(rows: &mut Vec<Object>, is_list: bool, strike: &mut St
     }
 }
 
-fn cells(at: usize, row: &Object) -> impl Iterator<Item = (usize, String)> {
+fn cells(at: usize, row: &Object, key: Option<&str>) -> impl Iterator<Item = (usize, String)> {
     let is_changeable = |value: &Value| match value {
         Value::Number(_) | Value::Bool(_) => true,
         Value::String(text) => text.chars().any(|c| c.is_ascii_alphanumeric()),
         _ => false,
     };
-    row.iter().skip(1).filter(move |(_, value)| is_changeable(value)).map(move |(name, _)| (at, name.clone()))
+    let drawn = row.iter().filter(move |(name, value)| key != Some(name.as_str()) && is_changeable(value));
+    drawn.map(move |(name, _)| (at, name.clone()))
 }
 
 /// Returns another value of the same type.

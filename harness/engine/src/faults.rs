@@ -93,8 +93,13 @@ impl Faults {
         self.defs.iter().any(is_late)
     }
 
-    /// Counts a call that has succeeded, and returns the fault that strikes it with its failure, if any.
-    pub(crate) fn strike(&mut self, tool: &str, action: &str, state_changed: bool) -> Option<(Strike, ToolFailure)> {
+    /// Counts a call that has succeeded, and returns the fault that strikes it, with its place and its failure, if any.
+    pub(crate) fn strike(
+        &mut self,
+        tool: &str,
+        action: &str,
+        state_changed: bool,
+    ) -> Option<(usize, Strike, ToolFailure)> {
         let mut struck = None;
         for (at, (def, progress)) in self.defs.iter().zip(&mut self.progress).enumerate() {
             let is_possible = match def.kind {
@@ -110,10 +115,17 @@ impl Faults {
                 progress.injected += 1;
                 let draws = self.draws.draws("fault", (at as u64) << 32 | u64::from(progress.injected));
                 let strike = Strike { kind: def.kind, column: def.column.clone(), draws };
-                struck = Some((strike, def.failure()));
+                struck = Some((at, strike, def.failure()));
             }
         }
         struck
+    }
+
+    /// Takes back a strike that changed nothing: the fault at this place strikes a later call.
+    pub(crate) fn take_back(&mut self, at: usize) {
+        if let Some(progress) = self.progress.get_mut(at) {
+            progress.injected = progress.injected.saturating_sub(1);
+        }
     }
 }
 

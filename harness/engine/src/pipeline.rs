@@ -262,12 +262,19 @@ impl Pipeline {
         let reply = match faults.may_strike(&call.tool, name) {
             false => session.call(call, deadline),
             true => session.call_with_fault(call, deadline, &mut |state_changed| {
-                let (strike, failure) = faults.strike(&call.tool, name, state_changed)?;
-                struck = Some((strike.kind, failure));
+                let (at, strike, failure) = faults.strike(&call.tool, name, state_changed)?;
+                struck = Some((at, strike.kind, failure));
                 Some(strike)
             }),
         };
         let reply = reply.map_err(NoSuccess::NoReply)?;
+        let struck = struck.and_then(|(at, kind, failure)| match reply.struck {
+            true => Some((kind, failure)),
+            false => {
+                faults.take_back(at);
+                None
+            }
+        });
         if let Some(seconds) = action.and_then(|action| action.action.handler.waits(&call.arguments)) {
             faults.wait(seconds);
         }
@@ -277,9 +284,11 @@ impl Pipeline {
             return Err(failed.struck_by(FaultKind::TimeoutAfter).into());
         }
         let fault = struck.map(|(kind, _)| kind);
+        // A result that cannot be shown was executed nevertheless.
+        let not_shown = |failure: ToolFailure| FailedCall { fault, state_changed, ..failed(failure.into()) };
         let success = match reply.outcome {
-            ReplyOutcome::Text(text) => present_text(action, text).map_err(|failure| failed(failure.into()))?,
-            ReplyOutcome::Rows(rows) => self.present_rows(action, &rows).map_err(|failure| failed(failure.into()))?,
+            ReplyOutcome::Text(text) => present_text(action, text).map_err(not_shown)?,
+            ReplyOutcome::Rows(rows) => self.present_rows(action, &rows).map_err(not_shown)?,
             ReplyOutcome::Failed(failure) => {
                 return Err(FailedCall { fault, ..failed(failure.into()) }.into());
             }

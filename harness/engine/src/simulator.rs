@@ -10,7 +10,7 @@ use healbench_core::{
 use serde_json::Value;
 
 use crate::damage::damage_rows;
-use crate::definition::{Action, Tool, ToolFailure};
+use crate::definition::{Action, Handler, Tool, ToolFailure};
 use crate::handler::{Arguments, TableUses, run_action};
 use crate::state_check::{StateCheck, StateChecks};
 use crate::world::{Tables, WorldBase};
@@ -85,20 +85,30 @@ impl<T: BorrowMut<Tables>> Session for SimulatorSession<'_, T> {
         let tables = self.tables.borrow_mut();
         let before = tables.clone();
         let mut result = Answer::of(self.handlers.run(tables, call));
+        let mut struck = false;
         if let Some(changed) = result.success()
             && let Some(mut strike) = strike(changed)
         {
-            match strike.kind {
+            struck = match strike.kind {
                 FaultKind::NoOp => {
                     *tables = before;
                     result.state_changed = Some(false);
+                    true
                 }
                 FaultKind::Stale => {
                     let mut start = Tables::new(before.shared_base());
-                    result = Answer::of(self.handlers.run(&mut start, call));
+                    let stale = Answer::of(self.handlers.run(&mut start, call)).outcome;
+                    let is_other = stale != result.outcome;
+                    result.outcome = stale;
+                    is_other
                 }
-                _ => result.damage(&mut strike),
-            }
+                FaultKind::Cut | FaultKind::Corrupt => {
+                    let right = result.outcome.clone();
+                    result.damage(self.handlers.key_of(tables, call), &mut strike);
+                    right != result.outcome
+                }
+                _ => true,
+            };
         }
         let Answer { outcome, state_changed } = result;
         let outcome = match outcome {
@@ -109,7 +119,7 @@ impl<T: BorrowMut<Tables>> Session for SimulatorSession<'_, T> {
             }
             Err(failure) => ReplyOutcome::Failed(failure),
         };
-        Ok(Reply { outcome, state_changed })
+        Ok(Reply { outcome, state_changed, struck })
     }
 
     fn is_pristine(&self) -> bool {
@@ -127,6 +137,7 @@ struct Answer {
     state_changed: Option<bool>,
 }
 
+#[derive(Clone, PartialEq)]
 enum AnswerContent {
     Rows(Vec<Object>),
     Text(String),
@@ -149,13 +160,14 @@ impl Answer {
         self.outcome.is_ok().then_some(self.state_changed == Some(true))
     }
 
-    fn damage(&mut self, strike: &mut Strike) {
+    /// Damages a result whose rows have this key.
+    fn damage(&mut self, key: Option<&str>, strike: &mut Strike) {
         match &mut self.outcome {
-            Ok(AnswerContent::Rows(rows)) => damage_rows(rows, true, strike),
+            Ok(AnswerContent::Rows(rows)) => damage_rows(rows, true, key, strike),
             Ok(AnswerContent::Text(text)) => {
                 if let Ok(row) = serde_json::from_str::<Object>(text) {
                     let mut rows = vec![row];
-                    damage_rows(&mut rows, false, strike);
+                    damage_rows(&mut rows, false, key, strike);
                     *text = rows.first().and_then(|row| serde_json::to_string(row).ok()).unwrap_or_default();
                 }
             }
@@ -191,24 +203,33 @@ impl Handlers {
 
     /// Runs a call, which must name an existing action: a call that does not was rejected before.
     fn run<'s>(&'s self, tables: &'s mut Tables, call: &ToolCall) -> Reply<'s> {
-        let found = self.tools.iter().find(|tool| tool.name == call.tool).and_then(|tool| {
-            let object = call.object()?;
-            let action = match &tool.discriminator {
-                None => tool.actions.first()?,
-                Some(field) => {
-                    let name = object.get(field).and_then(Value::as_str)?;
-                    tool.actions.iter().find(|action| action.name == name)?
-                }
-            };
-            Some((action, Arguments { object, discriminator: tool.discriminator.as_deref() }))
-        });
-        let Some((action, arguments)) = found else {
-            let failure = ToolFailure::error("There is no such action.");
-            return Reply { outcome: ReplyOutcome::Failed(failure), state_changed: Some(false) };
+        let result = match self.find(call) {
+            Some((action, arguments)) => run_action(action, &self.tables, tables, arguments),
+            None => Err(ToolFailure::error("There is no such action.")),
         };
-        match run_action(action, &self.tables, tables, arguments) {
-            Ok((outcome, changed)) => Reply { outcome, state_changed: Some(changed) },
-            Err(failure) => Reply { outcome: ReplyOutcome::Failed(failure), state_changed: Some(false) },
+        let (outcome, changed) = result.unwrap_or_else(|failure| (ReplyOutcome::Failed(failure), false));
+        Reply { outcome, state_changed: Some(changed), struck: false }
+    }
+
+    /// Returns the action of a call, with its arguments.
+    fn find<'h: 'c, 'c>(&'h self, call: &'c ToolCall) -> Option<(&'h Action, Arguments<'c>)> {
+        let tool = self.tools.iter().find(|tool| tool.name == call.tool)?;
+        let object = call.object()?;
+        let action = match &tool.discriminator {
+            None => tool.actions.first()?,
+            Some(field) => {
+                let name = object.get(field).and_then(Value::as_str)?;
+                tool.actions.iter().find(|action| action.name == name)?
+            }
+        };
+        Some((action, Arguments { object, discriminator: tool.discriminator.as_deref() }))
+    }
+
+    /// Returns the column that holds the key in the answer to a call.
+    fn key_of<'t>(&self, tables: &'t Tables, call: &ToolCall) -> Option<&'t str> {
+        match &self.find(call)?.0.handler {
+            Handler::Delete { .. } => Some("deleted"),
+            handler => Some(&tables.table_def(tables.table_index(handler.table()?)?).key),
         }
     }
 }

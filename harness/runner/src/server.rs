@@ -118,7 +118,7 @@ impl ServerSession<'_> {
 impl Session for ServerSession<'_> {
     fn call<'s>(&'s mut self, call: &ToolCall, deadline: Deadline) -> Result<Reply<'s>, EnvironmentError> {
         let result = self.answer(&call.tool, &call.arguments, deadline)?;
-        Ok(Reply { outcome: ReplyOutcome::Foreign(result), state_changed: None })
+        Ok(Reply { outcome: ReplyOutcome::Foreign(result), state_changed: None, struck: false })
     }
 
     fn check(&mut self, deadline: Deadline) -> Result<Vec<bool>, EnvironmentError> {

@@ -167,3 +167,107 @@ fn a_task_may_be_to_remove_something() {
     let removed = "{no_row: {in: rows, where: {id: R-1}}}, {not_called: {tool: rows, action: add}}";
     assert_eq!(problems(&[("EXPECT", removed), ("SCRIPT", &drop)]), Vec::<String>::new());
 }
+
+#[test]
+fn an_answer_that_says_nothing_is_a_problem() {
+    for answer in ["\" \"", "[\"\"]", "[1, \" \"]", "[]", "[[], 1]"] {
+        let found = problems(&[("EXPECT", &format!("{{answer: {answer}}}"))]);
+        assert_eq!(found.len(), 1, "{answer}: {found:?}");
+    }
+    assert_eq!(problems(&[("EXPECT", "{answer: \" \"}")]), ["this answer says nothing"]);
+}
+
+/// Returns the replies to these calls under a fault, of the text with a change.
+fn replies(fault: &str, change: (&str, &str), trial: u32, calls: &[(&str, Value)]) -> Vec<GuardedReply> {
+    let text = lab(&[("FAULTS", fault)]);
+    assert!(text.contains(change.0), "{}", change.0);
+    let scenario = scenario(&text.replacen(change.0, change.1, 1));
+    let engine = Engine::new(&scenario.tools, Guardrails::ALL, &ErrorFormat::FusionXml).unwrap();
+    let draws = healbench_core::DrawKey::of_trial(Seed(1), "lab", trial);
+    let mut world = World::new(Arc::new(WorldBase::new(scenario.world(Seed(1))))).with_draws(draws);
+    let answer = |(action, arguments): &(&str, Value)| {
+        let mut all = json!({ "action": action });
+        all.as_object_mut().unwrap().extend(arguments.as_object().unwrap().clone());
+        engine.call(&mut world, &ToolCall::new("rows", all))
+    };
+    calls.iter().map(answer).collect()
+}
+
+#[test]
+fn a_fault_strikes_a_call_that_it_changes() {
+    let faults = |fault: &str, calls: &[(&str, Value)]| -> Vec<Option<&'static str>> {
+        let replies = replies(fault, ("", ""), 0, calls);
+        replies.iter().map(|reply| reply.fault.map(|kind| kind.name())).collect()
+    };
+    let (all, one) = (("list", json!({})), ("list", json!({"id": "R-1"})));
+    let (get, write) = (("get", json!({"id": "R-1"})), ("set", json!({"id": "R-1", "name": "new"})));
+    assert_eq!(faults("{kind: cut, on: rows}", &[one.clone(), all.clone(), all.clone()]), [None, Some("cut"), None]);
+    assert_eq!(faults("{kind: stale, on: rows}", &[all.clone(), write.clone(), all]), [None, None, Some("stale")]);
+    assert_eq!(
+        faults("{kind: corrupt, on: rows, column: n}", &[("add", json!({"name": "a"})), get]),
+        [None, Some("corrupt")]
+    );
+    // A write that changes nothing now would change the state at the start, and does not.
+    let stale = replies("{kind: stale, on: rows}", ("", ""), 0, &[write.clone(), write, one]);
+    assert_eq!((stale[1].state_changed, stale[1].fault), (Some(false), None));
+    assert!(stale[2].fault.is_some());
+}
+
+#[test]
+fn a_key_is_not_damaged_wherever_it_stands() {
+    let change = ("{id: R-1, name: one, n: 1}", "{name: one, n: 1, id: R-1}");
+    for trial in 0..32 {
+        for kind in ["cut", "corrupt"] {
+            let get = [("get", json!({"id": "R-1"}))];
+            let reply = replies(&format!("{{kind: {kind}, on: rows.get}}"), change, trial, &get).remove(0);
+            let row: Value = serde_json::from_str(&reply.response.text()).unwrap();
+            assert_eq!((&row["id"], reply.fault.is_some()), (&json!("R-1"), true), "{row}");
+        }
+    }
+}
+
+#[test]
+fn a_fault_that_can_strike_nothing_is_a_problem() {
+    let cases = [
+        ("{kind: no_op, on: rows.list}", "needs an action that changes something"),
+        ("{kind: stale, on: rows.add}", "needs an action that reads something"),
+        ("{kind: cut, on: rows.list, column: nam}", "unknown column `nam`"),
+        ("{kind: corrupt, on: rows, column: title}", "unknown column `title`"),
+    ];
+    for (fault, message) in cases {
+        let found = problems(&[("FAULTS", fault)]);
+        assert!(found.len() == 1 && found[0].contains(message), "{fault}: {found:?}");
+    }
+    assert!(problems(&[("FAULTS", "{kind: corrupt, on: rows.list, column: name}")]).is_empty());
+}
+
+#[test]
+fn a_result_that_cannot_be_shown_keeps_its_fault() {
+    let change = ("{select: rows}", "{select: rows}, presenter: {name: row, egress: {type: object, properties: {id: {type: integer}}}}");
+    let reply = replies("{kind: cut, on: rows.list}", change, 0, &[("list", json!({}))]).remove(0);
+    assert!(reply.response.is_error && reply.fault.is_some(), "{}", reply.response.text());
+}
+
+#[test]
+fn an_argument_that_may_be_an_object_is_compared_with_one() {
+    let when = "{n: {status: open, in: 3}}";
+    assert!(denies(when, json!({"n": {"in": 3, "status": "open"}})) && !denies(when, json!({"n": {"status": "open"}})));
+    assert!(denies("{n: {in: [1, 2]}}", json!({"n": 2})));
+    let found = problems(&[("RULES", "{deny: {when: {name: {status: open}}, message: No.}}")]);
+    assert_eq!(found, ["unknown comparison `status`"]);
+}
+
+#[test]
+fn what_a_run_has_stored_is_read_whatever_its_schemas_say() {
+    let text = lab(&[]).replace("n: {}", "n: {minmum: 1}");
+    assert!(load_str("test.yaml", &text, Syntax::Yaml).is_err());
+    assert!(healbench_scenarios::load_stored("test.yaml", &text, Syntax::Yaml, None).is_ok());
+}
+
+#[test]
+fn an_invented_field_is_a_name_and_no_path() {
+    let step = "{call: {tool: rows, action: set, arguments: {id: R-1, name: new, n: {a: 1}}}, mistakes: [{kind: hallucinated_field, field: n.a}]}";
+    let scenario = scenario(&lab(&[("SCRIPT", step)]));
+    let draft = scenario.schedule(Seed(1), 0, &scenario.world(Seed(1))).script.steps.remove(0).draft;
+    assert_eq!((&draft.arguments["n.a"], &draft.arguments["n"]), (&json!("as discussed"), &json!({"a": 1})));
+}

@@ -159,7 +159,7 @@ impl Session for ServerSession {
             return Err(EnvironmentError::Unavailable("it ended with status 1".into()));
         }
         self.calls += 1;
-        Ok(Reply { outcome: ReplyOutcome::Foreign(self.answer(call)), state_changed: None })
+        Ok(Reply { outcome: ReplyOutcome::Foreign(self.answer(call)), state_changed: None, struck: false })
     }
 
     fn check(&mut self, _: Deadline) -> Result<Vec<bool>, EnvironmentError> {
