@@ -124,6 +124,37 @@ impl ValuePath {
         })
     }
 
+    /// Returns the first name of the path that an object schema does not declare inside of an argument, with the names that
+    /// it declares there. Choices and objects without declared properties may have any.
+    pub fn undeclared<'s>(&'s self, root: &'s Value) -> Option<(&'s str, &'s Object)> {
+        let resolve = |schema: &'s Value| {
+            let target = schema["$ref"].as_str().and_then(|reference| root.pointer(reference.strip_prefix('#')?));
+            target.unwrap_or(schema)
+        };
+        let mut schema = resolve(&root["properties"][&self.first]);
+        for segment in &self.segments {
+            let (properties, name) = match segment {
+                Segment::Name(name) => (&schema["properties"], Some(name)),
+                Segment::Where(name, _) => (&resolve(&schema["items"])["properties"], Some(name)),
+                Segment::Index(_) | Segment::Each => (&Value::Null, None),
+            };
+            let is_choice = ["anyOf", "oneOf", "allOf"].iter().any(|key| !schema[*key].is_null());
+            if let (Some(known), Some(name), false) = (properties.as_object(), name, is_choice)
+                && !known.contains_key(name)
+            {
+                return Some((name, known));
+            }
+            schema = match segment {
+                Segment::Name(name) => resolve(&schema["properties"][name]),
+                Segment::Index(index) if !schema["prefixItems"][index].is_null() => {
+                    resolve(&schema["prefixItems"][index])
+                }
+                _ => resolve(&schema["items"]),
+            };
+        }
+        None
+    }
+
     /// Removes the member that the path leads to. Elements of lists are not removed.
     pub fn remove(&self, object: &mut Object) -> Option<Value> {
         let Some((Segment::Name(name), parents)) = self.segments.split_last() else {

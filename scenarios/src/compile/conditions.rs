@@ -127,7 +127,21 @@ impl Compiler<'_> {
                 self.at_key(&at, format!("unknown comparison `{key}`"), suggest::help(key, known));
                 return None;
             };
-            parts.push((operator, self.operand(&at, value, names)?));
+            let operand = self.operand(&at, value, names)?;
+            if let Some(needed) = needed_constant(operator, &operand) {
+                self.at_value(&at, format!("`{key}` needs {needed}"), None);
+                return None;
+            }
+            parts.push((operator, operand));
+        }
+        if parts.is_empty() {
+            let known: Vec<&str> = OPERATORS.iter().map(|(name, ..)| *name).collect();
+            self.at_value(
+                pointer,
+                "an empty comparison says nothing",
+                format!("write one of {}", suggest::list(&known)),
+            );
+            return None;
         }
         Some(Comparison(parts))
     }
@@ -151,6 +165,11 @@ impl Compiler<'_> {
     fn argument(&mut self, pointer: &str, text: &str, input: &Value, is_key: bool) -> Option<ValuePath> {
         let path = if is_declared(input, text) { ValuePath::of_name(text) } else { self.path(pointer, text, is_key)? };
         if is_declared(input, path.first()) {
+            if let Some((name, known)) = path.undeclared(input) {
+                let help = suggest::help(name, known.keys().map(String::as_str));
+                self.at(pointer, is_key, format!("the input schema declares no `{name}` in `{text}`"), help);
+                return None;
+            }
             return Some(path);
         }
         let message = format!("the input schema declares no argument `{}`", path.first());
@@ -194,7 +213,10 @@ impl Compiler<'_> {
         names: Names<'_>,
     ) -> Option<Effects> {
         for (index, argument) in except.iter().enumerate() {
-            self.argument(&child(&child(pointer, "except"), index), argument, names.input, false);
+            let at = child(&child(pointer, "except"), index);
+            if self.argument(&at, argument, names.input, false).is_some_and(|path| !path.is_name()) {
+                self.at_value(&at, "only whole arguments can be left out", None);
+            }
         }
         let write = |(index, file)| self.write(&child(&child(pointer, "also"), index), file, names);
         let also: Vec<Option<Write>> = also.into_iter().enumerate().map(write).collect();
@@ -218,6 +240,11 @@ impl Compiler<'_> {
         }
         let matching = self.matching(&child(pointer, "where"), file.matching.iter(), &table, names);
         let set = self.columns(&child(pointer, "set"), &file.set, names);
+        if let ("update", Some(key)) = (kind, names.tables.get(&table).map(|plan| &plan.def.key))
+            && file.set.contains_key(key)
+        {
+            self.at_key(&child(&child(pointer, "set"), key), format!("rows keep their key `{key}`"), None);
+        }
         let (matching, set) = (matching?, set?);
         Some(match kind {
             "insert" => Write::Insert { table, set },
@@ -252,8 +279,19 @@ impl Compiler<'_> {
         match key.as_str() {
             "row" | "sent" if inner.is_string() => Some(Expression::Operand(self.operand(pointer, value, names)?)),
             "value" => Some(Expression::Operand(Operand::Constant(inner.clone()))),
-            "add" => Some(Expression::Add(self.operand(&at, inner, names)?)),
-            "subtract" => Some(Expression::Subtract(self.operand(&at, inner, names)?)),
+            "add" | "subtract" => {
+                let operand = self.operand(&at, inner, names)?;
+                let is_number = match &operand {
+                    Operand::Constant(value) => value.is_number(),
+                    Operand::Sent(path) => path.schema(names.input)["type"] != "string",
+                    Operand::Row(_) => true,
+                };
+                if !is_number {
+                    self.at_value(&at, format!("`{key}` needs a number"), None);
+                    return None;
+                }
+                Some(if key == "add" { Expression::Add(operand) } else { Expression::Subtract(operand) })
+            }
             "sum" | "count" => {
                 let texts: Vec<&str> = match inner {
                     Value::String(text) => vec![text],
@@ -264,6 +302,11 @@ impl Compiler<'_> {
                 if paths.is_empty() {
                     let help = format!("write `{{{key}: \"lines[].amount\"}}`");
                     self.at_value(&at, format!("`{key}` needs the path of an argument"), help);
+                    return None;
+                }
+                if key == "count" && (paths.len() > 1 || !paths[0].has_list()) {
+                    let help = format!("write `{{count: \"{}[]\"}}`", paths[0]);
+                    self.at_value(&at, "`count` needs one path to the elements of a list", help);
                     return None;
                 }
                 let lists = || paths.iter().filter(|path| path.has_list());
@@ -281,8 +324,17 @@ impl Compiler<'_> {
         }
     }
 
-    /// Reports placeholders of a failure that name nothing.
+    /// Reports placeholders of a failure that name nothing, and texts that seem to be one.
     pub(super) fn check_placeholders(&mut self, pointer: &str, failure: &ToolFailure, names: Names<'_>) {
+        self.check_texts(pointer, failure, Some(names));
+    }
+
+    /// Reports the placeholders of a warning, which has no values for them.
+    pub(super) fn check_warning(&mut self, pointer: &str, warning: &ToolFailure) {
+        self.check_texts(pointer, warning, None);
+    }
+
+    fn check_texts(&mut self, pointer: &str, failure: &ToolFailure, names: Option<Names<'_>>) {
         let details = failure.details.iter().map(|(name, value)| (child("/details", name), value.as_str()));
         let texts = [
             ("/message", Some(failure.message.as_str())),
@@ -292,6 +344,18 @@ impl Compiler<'_> {
         let texts = texts.map(|(key, text)| (key.to_owned(), text)).into_iter().chain(details);
         for (key, text) in texts {
             let at = format!("{pointer}{key}");
+            // What a run has stored was shown as it stands.
+            let lookalikes = text.into_iter().filter(|_| !self.is_stored).flat_map(lookalikes);
+            for inner in lookalikes.collect::<Vec<_>>() {
+                let help = "write `{row.COLUMN}` or `{sent.ARGUMENT}`".to_owned();
+                self.at_value(&at, format!("`{{{inner}}}` is shown as it stands"), help);
+            }
+            let Some(names) = names else {
+                if !self.is_stored && text.is_some_and(|text| !placeholders(text).is_empty()) {
+                    self.at_value(&at, "a warning has no values for placeholders", None);
+                }
+                continue;
+            };
             for operand in text.into_iter().flat_map(placeholders) {
                 match &operand {
                     Operand::Sent(path) => _ = self.argument(&at, &path.to_string(), names.input, false),
@@ -306,8 +370,34 @@ impl Compiler<'_> {
     }
 }
 
+/// Returns what stands in braces and seems to be a placeholder without being one.
+fn lookalikes(text: &str) -> impl Iterator<Item = &str> {
+    let inner = text.split('{').skip(1).filter_map(|rest| Some(rest.split_once('}')?.0));
+    inner.filter(|inner| {
+        let named = ["row", "sent"].into_iter().find_map(|name| inner.trim().strip_prefix(name));
+        named.is_some_and(|rest| rest.starts_with('.')) && placeholders(&format!("{{{inner}}}")).is_empty()
+    })
+}
+
 fn operator(key: &str) -> Option<Operator> {
     OPERATORS.iter().find(|(name, ..)| *name == key).map(|(_, operator, _)| *operator)
+}
+
+/// Returns what an operator needs, if a constant is something else.
+fn needed_constant(operator: Operator, operand: &Operand) -> Option<&'static str> {
+    let value = match operand {
+        Operand::Constant(value) => Some(value),
+        Operand::Sent(_) | Operand::Row(_) => None,
+    };
+    let (needed, is_it) = match operator {
+        Operator::In | Operator::NotIn => ("a list", value.is_none_or(Value::is_array)),
+        Operator::Present => ("`true` or `false`", value.is_some_and(Value::is_boolean)),
+        Operator::Less | Operator::AtMost | Operator::Greater | Operator::AtLeast => {
+            ("a number or a text", value.is_none_or(|value| value.is_number() || value.is_string()))
+        }
+        Operator::Equals | Operator::Not | Operator::Contains => return None,
+    };
+    (!is_it).then_some(needed)
 }
 
 /// Returns true if a value of the schema may be an object.

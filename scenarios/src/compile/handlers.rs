@@ -156,7 +156,9 @@ pub(super) fn warning(compiler: &mut Compiler<'_>, pointer: &str, file: FailFile
         let help = "leave `severity` out: the result succeeded".to_owned();
         compiler.at_value(&child(pointer, "severity"), "what accompanies a result is a warning", help);
     }
-    ToolFailure { severity: Some(Severity::Warning), ..failure(file) }
+    let warning = ToolFailure { severity: Some(Severity::Warning), ..failure(file) };
+    compiler.check_warning(pointer, &warning);
+    warning
 }
 
 fn failure(file: FailFile) -> ToolFailure {

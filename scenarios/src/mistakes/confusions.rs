@@ -83,9 +83,9 @@ pub(super) fn previous_value(target: &Target<'_>, params: &MistakeParams) -> Pla
 /// Only the author knows what was right before.
 pub(super) fn stale_value(target: &Target<'_>, params: &MistakeParams) -> Planned {
     match &params.value {
-        Some(value) => {
+        Some(value) if params.field.is_some() => {
             plan(target, params, "an argument for which this was another valid value", |_, _| vec![value.clone()])
         }
-        None => Err(InapplicableMistake::kind("it needs a `field` and the `value` that was right before")),
+        _ => Err(InapplicableMistake::kind("it needs a `field` and the `value` that was right before")),
     }
 }

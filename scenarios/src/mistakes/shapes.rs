@@ -48,7 +48,8 @@ pub(super) fn number_text(target: &Target<'_>, params: &MistakeParams) -> Planne
 }
 
 fn as_number(right: &Value) -> Option<Value> {
-    let text = right.as_str()?;
+    // `nan` and `inf` are words.
+    let text = right.as_str().filter(|text| text.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit()))?;
     text.parse::<i64>().map(Value::from).or_else(|_| text.parse::<f64>().map(Value::from)).ok()
 }
 
