@@ -1,6 +1,6 @@
 //! What a scenario says that its author cannot mean: the script is played once without mistakes, with faults.
 
-use healbench_core::{ErrorFormat, Guardrails, Object, Seed, ToolCall};
+use healbench_core::{ErrorFormat, Guardrails, Object, Seed, ToolCall, same_json};
 use healbench_engine::definition::{FaultKind, Handler};
 use healbench_engine::{Engine, GuardedReply, StateChecks, World, WorldBase, contains_all};
 use serde_json::Value;
@@ -34,7 +34,7 @@ impl Scenario {
         // The text was parsed without errors before.
         let Some(document) = document_of(&self.source) else { return findings };
         let mut play = Play::new(self);
-        if play.unmet("").is_empty() {
+        if play.unmet("", false).is_empty() {
             let help = "add what the task is to change, or what it is to find out".to_owned();
             let message = "all expectations hold before anything is done";
             findings.problems.push(document.at_value("/expect", message.to_owned(), Some(help)));
@@ -49,9 +49,9 @@ impl Scenario {
             findings.warnings.extend(play.unrefused(index, &document));
             findings.problems.extend(play.step(index, &document));
         }
-        if !self.expects_stop() && findings.problems.is_empty() {
+        if findings.problems.is_empty() {
             let answer = self.answer.as_deref().unwrap_or_default();
-            for (index, expectation) in play.unmet(answer) {
+            for (index, expectation) in play.unmet(answer, self.expects_stop()) {
                 let is_answer = matches!(expectation, Expectation::Answer(_)) && self.answer.is_none();
                 let help =
                     is_answer.then(|| "give the `answer` of a reader that has made all calls of the script".to_owned());
@@ -96,12 +96,12 @@ impl<'a> Play<'a> {
     }
 
     /// Returns the expectations that do not hold now, with their places.
-    fn unmet(&self, answer: &str) -> Vec<(usize, &'a Expectation)> {
+    fn unmet(&self, answer: &str, gave_up: bool) -> Vec<(usize, &'a Expectation)> {
         let tables = self.world.tables();
         let checks = StateChecks::new(self.scenario.state_checks().cloned(), tables.base().def());
         let episode = EpisodeState {
             state: &checks.results(tables),
-            gave_up: false,
+            gave_up,
             succeeded: &self.succeeded,
             verified: Some(&self.verified),
             answer: Some(answer),
@@ -117,7 +117,8 @@ impl<'a> Play<'a> {
         let at = child(&child("/script", index), "call");
         for (argument, query) in &step.find {
             let here = child(&child(&child("/script", index), "find"), argument);
-            if let Some(message) = self.find_problem(&query.column, &query.matching) {
+            let sent = step.intended.arguments.get(argument);
+            if let Some(message) = self.find_problem(&query.column, &query.matching, sent) {
                 return Some(document.at_value(&here, message, None));
             }
         }
@@ -158,8 +159,8 @@ impl<'a> Play<'a> {
         }
     }
 
-    /// Returns why a record cannot be found in the present state, if it is one of the tables.
-    fn find_problem(&self, column: &str, matching: &Object) -> Option<String> {
+    /// Returns why a record cannot be found in the present state, if it is one of the tables, or is not what is sent.
+    fn find_problem(&self, column: &str, matching: &Object, sent: Option<&Value>) -> Option<String> {
         let actions = || self.scenario.tools.iter().flat_map(|tool| &tool.actions);
         if actions().any(|action| matches!(action.handler, Handler::Return(_))) {
             return None;
@@ -184,7 +185,14 @@ impl<'a> Play<'a> {
         }
         match values.len() {
             0 => Some(format!("no row with a `{column}` matches")),
-            1 if is_shown => None,
+            1 if is_shown => {
+                let is_sent = |sent: &&Value| match sent {
+                    Value::Array(items) => items.iter().any(|item| same_json(item, values[0])),
+                    sent => same_json(sent, values[0]),
+                };
+                let sent = sent.filter(|sent| !is_sent(sent))?;
+                Some(format!("the row has {} in `{column}`, and the call sends {sent}", values[0]))
+            }
             1 => Some("no action shows the row".to_owned()),
             count => Some(format!("{count} rows with different values in `{column}` match")),
         }
@@ -200,7 +208,8 @@ impl<'a> Play<'a> {
         let start = self.world.tables().base().def();
         let accepted = (0..TRIALS).find_map(|trial| {
             let draft = self.scenario.schedule(Seed(1), trial, start).script.steps.swap_remove(index).draft;
-            let mut world = self.world.clone();
+            // A fault would hide that nothing refuses the call.
+            let mut world = self.world.clone().without_faults();
             let reply = self.engine.call(&mut world, &draft);
             (reply.took_effect() && reply.state_changed == Some(true)).then_some(draft)
         });

@@ -62,6 +62,12 @@ impl World {
         self
     }
 
+    /// Removes all faults.
+    #[must_use]
+    pub fn without_faults(self) -> World {
+        World { faults: Faults::none(), ..self }
+    }
+
     /// Advances the simulated time.
     pub fn wait(&mut self, seconds: u32) {
         self.faults.wait(seconds);
