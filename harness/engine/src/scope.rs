@@ -118,7 +118,7 @@ impl<'a> Scope<'a> {
         let text = |text: &String| self.fill_text(text);
         let detail = |(name, value): &(String, Value)| {
             let value = match value {
-                Value::String(text) => self.fill_text(text).into(),
+                Value::String(text) => self.fill_detail(text),
                 other => other.clone(),
             };
             (name.clone(), value)
@@ -129,6 +129,17 @@ impl<'a> Scope<'a> {
             bare: failure.bare.as_ref().map(text),
             details: failure.details.iter().map(detail).collect(),
             ..failure.clone()
+        }
+    }
+
+    /// Fills a detail, which has the value itself if it is one placeholder and nothing else.
+    fn fill_detail(self, text: &str) -> Value {
+        match next_placeholder(text) {
+            Some(("", operand, "")) => match self.operand(&operand) {
+                Some(value @ (Value::Number(_) | Value::Bool(_))) => value.clone(),
+                _ => self.fill_text(text).into(),
+            },
+            _ => self.fill_text(text).into(),
         }
     }
 
