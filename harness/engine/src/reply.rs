@@ -94,9 +94,10 @@ impl GuardedReply {
     /// Returns the text of the failure without guardrails: the line of a server without error handling, or what a
     /// server sent.
     pub fn unguarded_text(&self) -> Option<String> {
-        match &self.refusal {
-            Some(refusal) => Some(refusal.text.clone()),
-            None => self.failure.as_ref().map(bare_line),
+        match (&self.refusal, &self.unchanged) {
+            (Some(refusal), _) => Some(refusal.text.clone()),
+            (None, Some(result)) if result.protocol_error.is_some() => Some(result.shown().join("\n\n")),
+            (None, _) => self.failure.as_ref().map(bare_line),
         }
     }
 
