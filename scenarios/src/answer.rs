@@ -42,23 +42,25 @@ impl Answer {
     }
 }
 
-/// Returns the numbers in a text, without the separators of thousands.
+/// Returns the numbers in a text, without the separators of thousands. The digits of a name such as `B12` or `INV-3` are none.
 fn numbers(text: &str) -> impl Iterator<Item = f64> {
     let is_part = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',' | '\'' | '\u{a0}' | '\u{202f}' | '_');
-    let mut rest = text;
+    let mut at = 0;
     std::iter::from_fn(move || {
-        let start = rest.find(|c: char| c.is_ascii_digit())?;
-        let is_negative = rest[..start].ends_with(['-', '\u{2212}'])
-            && !rest[..start].trim_end_matches(['-', '\u{2212}']).ends_with(char::is_alphanumeric);
-        let token = &rest[start..];
+        let start = at + text[at..].find(|c: char| c.is_ascii_digit())?;
+        let sign = ['-', '\u{2212}'];
+        let before = text[..start].trim_end_matches(sign);
+        let is_negative = text[..start].ends_with(sign) && !before.ends_with(char::is_alphanumeric);
+        let is_in_name = before.trim_end_matches('_').ends_with(char::is_alphabetic);
+        let token = &text[start..];
         let end = token.find(|c| !is_part(c)).unwrap_or(token.len());
         let digits: String = token[..end]
             .trim_end_matches(['.', ',', '\''])
             .chars()
             .filter(|c| c.is_ascii_digit() || *c == '.')
             .collect();
-        rest = &token[end..];
-        let number = digits.parse::<f64>().unwrap_or(f64::NAN);
+        at = start + end;
+        let number = if is_in_name { f64::NAN } else { digits.parse().unwrap_or(f64::NAN) };
         Some(if is_negative { -number } else { number })
     })
 }
@@ -91,7 +93,8 @@ mod tests {
         assert!(says(json!(12), 0.5, "about 12.4."));
         assert!(!says(json!(12), 0.5, "about 12.6 and 120"));
         assert!(says(json!(-3), 0.0, "It is -3 degrees."));
-        assert!(says(json!(3), 0.0, "INV-3 is open"), "a hyphen in a name is no sign");
+        assert!(!says(json!(3), 0.0, "INV-3, B3 and row_3 are open"), "names have no numbers");
+        assert!(says(json!(3), 0.0, "2-3 of them weigh 12kg") && says(json!(12), 0.0, "2-3 of them weigh 12kg"));
         assert!(says(json!(["Ana", 2]), 0.0, "ANA has 2 parcels"));
         assert!(!says(json!(["Ana", "Bo"]), 0.0, "Ana has 2 parcels"));
         assert!(Answer::of(&json!(""), 0.0).is_none() && Answer::of(&json!({}), 0.0).is_none());
