@@ -17,7 +17,7 @@ tools:
       list: {description: List., input: {properties: {id: {type: string}}}, handler: {select: rows}, read_only: true}
       get: {description: Get., input: {properties: {id: {type: string}}, required: [id]}, handler: {get: rows}, read_only: true}
       add: {description: Add., input: {properties: {name: {type: string}}, required: [name]}, handler: {insert: rows}}
-      set: {description: Set., input: {properties: {id: {type: string}, name: {type: string}, n: {}, lines: {}}, required: [id]}, handler: {update: rows}, rules: [RULES]}
+      set: {description: Set., input: {properties: {id: {type: string}, name: {type: string}, n: {}, lines: {type: array, items: {properties: {a: {}}}}}, required: [id]}, handler: {update: rows}, rules: [RULES]}
       drop: {description: Drop., input: {properties: {id: {type: string}}, required: [id]}, handler: {delete: rows}}
 world:
   rows: {key_prefix: R-, rows: [{id: R-1, name: one, n: 1}, {id: R-2, name: two, n: 0}]}
@@ -112,7 +112,7 @@ fn a_list_of_other_types_says_nothing_of_a_value() {
 
 #[test]
 fn a_sum_pairs_the_values_of_each_element() {
-    let text = lab(&[]).replace(
+    let text = lab(&[]).replace("{properties: {a: {}}}", "{}").replace(
         "handler: {update: rows}",
         "handler: {update: rows, set: {n: {sum: [\"lines[].a\", \"lines[].b\"]}, name: {sum: [\"lines[].a\", n]}}}",
     );
@@ -243,7 +243,10 @@ fn a_fault_that_can_strike_nothing_is_a_problem() {
 
 #[test]
 fn a_result_that_cannot_be_shown_keeps_its_fault() {
-    let change = ("{select: rows}", "{select: rows}, presenter: {name: row, egress: {type: object, properties: {id: {type: integer}}}}");
+    let change = (
+        "{select: rows}",
+        "{select: rows}, presenter: {name: row, egress: {type: object, properties: {id: {type: integer}}}}",
+    );
     let reply = replies("{kind: cut, on: rows.list}", change, 0, &[("list", json!({}))]).remove(0);
     assert!(reply.response.is_error && reply.fault.is_some(), "{}", reply.response.text());
 }
@@ -270,4 +273,89 @@ fn an_invented_field_is_a_name_and_no_path() {
     let scenario = scenario(&lab(&[("SCRIPT", step)]));
     let draft = scenario.schedule(Seed(1), 0, &scenario.world(Seed(1))).script.steps.remove(0).draft;
     assert_eq!((&draft.arguments["n.a"], &draft.arguments["n"]), (&json!("as discussed"), &json!({"a": 1})));
+}
+
+#[test]
+fn what_no_author_means_is_a_problem_of_the_file() {
+    let when = |when: &str| problems(&[("RULES", &format!("{{deny: {{when: {when}, message: No.}}}}"))]);
+    let cases = [
+        ("{row: {n: {}}}", "an empty comparison says nothing"),
+        ("{row: {name: {in: one}}}", "`in` needs a list"),
+        ("{row: {name: {present: 3}}}", "`present` needs `true` or `false`"),
+        ("{row: {n: {less: [1]}}}", "`less` needs a number or a text"),
+        ("{\"list[0].b\": 1}", "the input schema declares no `b` in `list[0].b`"),
+    ];
+    for (text, message) in cases {
+        assert_eq!(when(&text.replace("list", "lines")), [message.replace("list", "lines")], "{text}");
+    }
+    assert!(when("{row: {n: {less: {sent: n}}, name: {present: false}}}").is_empty());
+    let handler = |effects: &str| {
+        let text = lab(&[]).replace("handler: {update: rows}", &format!("handler: {{update: rows, {effects}}}"));
+        let found = load_str("test.yaml", &text, Syntax::Yaml).map(|_| ()).unwrap_err();
+        found.into_iter().map(|problem| problem.message).collect::<Vec<_>>()
+    };
+    let cases = [
+        ("set: {n: {count: lines}}", "`count` needs one path to the elements of a list"),
+        ("set: {n: {add: one}}", "`add` needs a number"),
+        ("set: {n: {subtract: {sent: name}}}", "`subtract` needs a number"),
+        ("except: [\"lines[0].a\"]", "only whole arguments can be left out"),
+        ("also: [{update: others, where: {id: 1}, set: {id: 2}}]", "rows keep their key `id`"),
+    ];
+    for (effects, message) in cases {
+        assert_eq!(handler(effects), [message], "{effects}");
+    }
+}
+
+#[test]
+fn what_seems_to_be_a_placeholder_is_one() {
+    let message = |text: &str| problems(&[("RULES", &format!("{{deny: {{message: \"{text}\"}}}}"))]);
+    assert_eq!(message("{ row.name }"), ["`{ row.name }` is shown as it stands"]);
+    assert!(message("{rows} and {row.name}").iter().all(|problem| !problem.contains("shown")));
+    let warning =
+        lab(&[]).replace("handler: {insert: rows}", "handler: {insert: rows}, warning: {message: \"{sent.name}\"}");
+    let found = load_str("test.yaml", &warning, Syntax::Yaml).unwrap_err();
+    assert_eq!(found[0].message, "a warning has no values for placeholders");
+}
+
+#[test]
+fn a_record_that_is_found_is_what_the_call_sends() {
+    let find = |id: &str| {
+        let step = format!(
+            "{{call: {{tool: rows, action: set, arguments: {{id: {id}, name: new}}}}, find: {{id: {{column: id, matching: {{name: two}}}}}}}}"
+        );
+        problems(&[("SCRIPT", &step)])
+    };
+    assert!(find("R-2").is_empty());
+    assert_eq!(find("R-1"), ["the row has \"R-2\" in `id`, and the call sends \"R-1\""]);
+}
+
+#[test]
+fn a_task_that_cannot_be_done_has_other_expectations_too() {
+    let expect = |other: &str| problems(&[("EXPECT", &format!("{{stops: true}}, {other}"))]);
+    assert!(expect("{unchanged: others}").is_empty());
+    let unmet = expect("{row: {in: rows, where: {name: newer}}}");
+    assert!(unmet.len() == 1 && unmet[0].contains("do not lead to a row in rows"), "{unmet:?}");
+}
+
+#[test]
+fn a_fault_hides_no_mistake_that_nothing_refuses() {
+    let step = "{call: {tool: rows, action: set, arguments: {id: R-1, name: new}}, mistakes: [{kind: stale_value, field: name, value: old}]}";
+    let warnings = scenario(&lab(&[("SCRIPT", step), ("FAULTS", "{kind: busy, on: rows.set}")])).findings().warnings;
+    assert!(warnings[0].message.contains("nothing refuses this mistake"), "{warnings:?}");
+    let text = lab(&[("SCRIPT", &step.replace("field: name, ", ""))]);
+    assert!(load_str("test.yaml", &text, Syntax::Yaml).is_err(), "a value of no field");
+}
+
+#[test]
+fn a_detail_that_is_one_placeholder_has_its_type() {
+    let rule = "{deny: {message: No., details: {n: \"{row.n}\", text: \"{row.n} rows\"}}}";
+    let scenario = scenario(&lab(&[("RULES", rule)]));
+    let engine = Engine::new(&scenario.tools, Guardrails::ALL, &ErrorFormat::ProblemJson).unwrap();
+    let (mut world, _) = world_and_engine(&scenario, Seed(1));
+    let text = engine
+        .call(&mut world, &ToolCall::new("rows", json!({"action": "set", "id": "R-1"})))
+        .response
+        .text()
+        .into_owned();
+    assert!(text.contains("\"n\":1") && text.contains("1 rows"), "{text}");
 }
