@@ -291,28 +291,6 @@ impl<'a> ScriptedAgent<'a> {
         }
     }
 
-    /// Adds the filters that the text names and that the intended call has and the draft lacks.
-    fn narrow_step_call(&mut self) -> bool {
-        let Some(step) = self.script_step() else { return false };
-        let Some(truncated) = self.truncated.take() else { return false };
-        let mut changed = false;
-        if self.last_call.as_deref() == Some(&truncated.call) {
-            for (field, values) in &truncated.filters {
-                let intended = paths::get(&step.intended.arguments, field).filter(|_| !step.find.contains_key(field));
-                let listed =
-                    |value: &&Value| values.is_empty() || value.as_str().is_none_or(|v| values.iter().any(|o| o == v));
-                if let Some(value) = intended.filter(listed)
-                    && paths::get(&self.draft.arguments, field) != Some(value)
-                    && self.takes_up("narrow", field, self.profile.uptake.narrow)
-                {
-                    changed |= paths::set(&mut self.draft.arguments, field, value.clone());
-                }
-            }
-        }
-        self.truncated = Some(truncated);
-        changed
-    }
-
     /// Inserts found values into the step's call. Returns false if one is still to be found.
     fn fill_found_values(&mut self) -> bool {
         let Some(step) = self.script_step() else { return true };

@@ -172,7 +172,7 @@ struct Known(CallResult);
 
 impl Session for Known {
     fn call<'s>(&'s mut self, _: &ToolCall, _: Deadline) -> Result<Reply<'s>, EnvironmentError> {
-        Ok(Reply { outcome: ReplyOutcome::Foreign(self.0.clone()), state_changed: None })
+        Ok(Reply { outcome: ReplyOutcome::Foreign(self.0.clone()), state_changed: None, struck: false })
     }
 
     fn check(&mut self, _: Deadline) -> Result<Vec<bool>, EnvironmentError> {

@@ -37,7 +37,7 @@ struct Answered(Option<CallResult>);
 impl Session for Answered {
     fn call<'s>(&'s mut self, _: &ToolCall, _: Deadline) -> Result<Reply<'s>, EnvironmentError> {
         let result = self.0.take().ok_or_else(|| EnvironmentError::Unavailable("".into()))?;
-        Ok(Reply { outcome: ReplyOutcome::Foreign(result), state_changed: None })
+        Ok(Reply { outcome: ReplyOutcome::Foreign(result), state_changed: None, struck: false })
     }
 
     fn check(&mut self, _: Deadline) -> Result<Vec<bool>, EnvironmentError> {

@@ -1,6 +1,7 @@
 //! Calls that a text advises.
 
 use healbench_core::{ActionSpec, Step, ToolCall, ToolSpec};
+use serde_json::Value;
 
 use super::ScriptedAgent;
 use super::wrong_repair::MeantCall;
@@ -9,6 +10,28 @@ use crate::paths;
 use crate::reading::Statement;
 
 impl<'a> ScriptedAgent<'a> {
+    /// Adds the filters that the text names and that the intended call has and the draft lacks.
+    pub(super) fn narrow_step_call(&mut self) -> bool {
+        let Some(step) = self.script_step() else { return false };
+        let Some(truncated) = self.truncated.take() else { return false };
+        let mut changed = false;
+        if self.last_call.as_deref() == Some(&truncated.call) {
+            for (field, values) in &truncated.filters {
+                let intended = paths::get(&step.intended.arguments, field).filter(|_| !step.find.contains_key(field));
+                let listed =
+                    |value: &&Value| values.is_empty() || value.as_str().is_none_or(|v| values.iter().any(|o| o == v));
+                if let Some(value) = intended.filter(listed)
+                    && paths::get(&self.draft.arguments, field) != Some(value)
+                    && self.takes_up("narrow", field, self.profile.uptake.narrow)
+                {
+                    changed |= paths::set(&mut self.draft.arguments, field, value.clone());
+                }
+            }
+        }
+        self.truncated = Some(truncated);
+        changed
+    }
+
     /// Returns true if the statements advise something that the agent can do and has not done: a repair, a call, or a delay.
     pub(super) fn has_untried_advice(&self, statements: &[Statement]) -> bool {
         let is_delay = |statement: &Statement| matches!(statement, Statement::Delay { .. });

@@ -159,7 +159,7 @@ struct Echo;
 
 impl Session for Echo {
     fn call<'s>(&'s mut self, call: &ToolCall, _: Deadline) -> Result<Reply<'s>, EnvironmentError> {
-        Ok(Reply { outcome: ReplyOutcome::Text(call.arguments.to_string()), state_changed: None })
+        Ok(Reply { outcome: ReplyOutcome::Text(call.arguments.to_string()), state_changed: None, struck: false })
     }
 
     fn check(&mut self, _: Deadline) -> Result<Vec<bool>, EnvironmentError> {
