@@ -119,6 +119,7 @@ impl Compiler<'_> {
         let Some(map) = value.as_object().filter(|map| reference(map).is_none()) else {
             return Some(Comparison(vec![(OPERATORS[0].1, self.operand(pointer, value, names)?)]));
         };
+        self.check_reference(pointer, value)?;
         let mut parts = Vec::new();
         for (key, value) in map {
             let at = child(pointer, key);
@@ -147,6 +148,7 @@ impl Compiler<'_> {
     }
 
     fn operand(&mut self, pointer: &str, value: &Value, names: Names<'_>) -> Option<Operand> {
+        self.check_reference(pointer, value)?;
         match value.as_object().and_then(reference) {
             Some((ROW, path)) => {
                 let at = child(pointer, ROW);
@@ -159,6 +161,18 @@ impl Compiler<'_> {
             Some((key, path)) => Some(Operand::Sent(self.argument(&child(pointer, key), path, names.input, false)?)),
             None => Some(Operand::Constant(value.clone())),
         }
+    }
+
+    /// Reports `{row: 5}` and `{sent: 5}`, which refer to nothing.
+    fn check_reference(&mut self, pointer: &str, value: &Value) -> Option<()> {
+        let named = value.as_object().filter(|map| map.len() == 1).and_then(|map| map.iter().next());
+        let Some((key, _)) = named.filter(|(key, value)| [ROW, "sent"].contains(&key.as_str()) && !value.is_string())
+        else {
+            return Some(());
+        };
+        let what = if key == ROW { "a column" } else { "an argument" };
+        self.at_value(&child(pointer, key), format!("`{key}` needs the name of {what}"), None);
+        None
     }
 
     /// Returns the path of an argument, which stands as a key or as a value.
@@ -275,6 +289,7 @@ impl Compiler<'_> {
             self.at_value(pointer, "a computed column has exactly one key", help);
             return None;
         };
+        self.check_reference(pointer, value)?;
         let at = child(pointer, key);
         match key.as_str() {
             "row" | "sent" if inner.is_string() => Some(Expression::Operand(self.operand(pointer, value, names)?)),
@@ -375,7 +390,8 @@ fn lookalikes(text: &str) -> impl Iterator<Item = &str> {
     let inner = text.split('{').skip(1).filter_map(|rest| Some(rest.split_once('}')?.0));
     inner.filter(|inner| {
         let named = ["row", "sent"].into_iter().find_map(|name| inner.trim().strip_prefix(name));
-        named.is_some_and(|rest| rest.starts_with('.')) && placeholders(&format!("{{{inner}}}")).is_empty()
+        let seems = named.is_some_and(|rest| rest.starts_with('.')) || inner.trim() == "sent";
+        seems && placeholders(&format!("{{{inner}}}")).is_empty()
     })
 }
 

@@ -239,7 +239,10 @@ fn rule(compiler: &mut Compiler<'_>, pointer: &str, file: RuleFile, names: Names
             compiler.at_value(&at, message, declared_help(input, &allow.argument));
         }
         let otherwise = failure(allow.otherwise);
-        compiler.check_placeholders(&child(&child(pointer, "allow"), "otherwise"), &otherwise, names);
+        // The message of this rule has a placeholder of its own.
+        let message = otherwise.message.replace("{sent}", "");
+        let checked = ToolFailure { message, ..otherwise.clone() };
+        compiler.check_placeholders(&child(&child(pointer, "allow"), "otherwise"), &checked, names);
         return Some(Rule::Allow { argument: allow.argument, options: allow.options, otherwise });
     }
     if let Some(conflict) = file.conflict {
