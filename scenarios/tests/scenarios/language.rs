@@ -283,10 +283,12 @@ fn what_no_author_means_is_a_problem_of_the_file() {
         ("{row: {name: {in: one}}}", "`in` needs a list"),
         ("{row: {name: {present: 3}}}", "`present` needs `true` or `false`"),
         ("{row: {n: {less: [1]}}}", "`less` needs a number or a text"),
-        ("{\"list[0].b\": 1}", "the input schema declares no `b` in `list[0].b`"),
+        ("{row: {n: {row: 5}}}", "`row` needs the name of a column"),
+        ("{row: {n: {less: {sent: 5}}}}", "`sent` needs the name of an argument"),
+        ("{\"lines[0].b\": 1}", "the input schema declares no `b` in `lines[0].b`"),
     ];
     for (text, message) in cases {
-        assert_eq!(when(&text.replace("list", "lines")), [message.replace("list", "lines")], "{text}");
+        assert_eq!(when(text), [message], "{text}");
     }
     assert!(when("{row: {n: {less: {sent: n}}, name: {present: false}}}").is_empty());
     let handler = |effects: &str| {
@@ -310,6 +312,9 @@ fn what_no_author_means_is_a_problem_of_the_file() {
 fn what_seems_to_be_a_placeholder_is_one() {
     let message = |text: &str| problems(&[("RULES", &format!("{{deny: {{message: \"{text}\"}}}}"))]);
     assert_eq!(message("{ row.name }"), ["`{ row.name }` is shown as it stands"]);
+    assert_eq!(message("{sent}"), ["`{sent}` is shown as it stands"]);
+    let allow = "{allow: {argument: name, options: [new], otherwise: {message: \"{sent} is none.\"}}}";
+    assert!(problems(&[("RULES", allow)]).is_empty());
     assert!(message("{rows} and {row.name}").iter().all(|problem| !problem.contains("shown")));
     let warning =
         lab(&[]).replace("handler: {insert: rows}", "handler: {insert: rows}, warning: {message: \"{sent.name}\"}");
@@ -335,6 +340,8 @@ fn a_task_that_cannot_be_done_has_other_expectations_too() {
     assert!(expect("{unchanged: others}").is_empty());
     let unmet = expect("{row: {in: rows, where: {name: newer}}}");
     assert!(unmet.len() == 1 && unmet[0].contains("do not lead to a row in rows"), "{unmet:?}");
+    let either = "{any_of: [{stops: true}, {row: {in: rows, where: {name: newer}}}]}";
+    assert!(scenario(&lab(&[("EXPECT", either)])).expects_stop());
 }
 
 #[test]
@@ -357,5 +364,5 @@ fn a_detail_that_is_one_placeholder_has_its_type() {
         .response
         .text()
         .into_owned();
-    assert!(text.contains("\"n\":1") && text.contains("1 rows"), "{text}");
+    assert!(text.contains("\"n\": 1") && text.contains("1 rows"), "{text}");
 }
