@@ -170,6 +170,18 @@ mod tests {
     }
 
     #[test]
+    fn a_call_that_fails_by_design_is_no_error() {
+        let by_design = CallRecord { intended: Some(true), told_answer: None, ..failed("a", "NOT_FOUND") };
+        let counts = EpisodeCounts::from_calls(&[by_design.clone(), succeeded("b")]);
+        assert!(counts.first_call_success);
+        assert_eq!((counts.errors, counts.calls_after_error, counts.told_answers), (0, 0, Some(0)));
+        // What a fault made fail, or what opened a chain, is one.
+        let struck = CallRecord { fault: Some(crate::FaultKind::Busy), ..by_design.clone() };
+        let chained = CallRecord { chain: Some(1), ..by_design };
+        assert_eq!(EpisodeCounts::from_calls(&[struck, chained]).errors, 2);
+    }
+
+    #[test]
     fn three_identical_failures_in_a_row_are_stuck() {
         let a = failed("a", "VALIDATION");
         assert!(EpisodeCounts::from_calls(&[succeeded("x"), a.clone(), a.clone(), a.clone()]).stuck);
