@@ -7,7 +7,7 @@ import { address, folder, launch, page as made } from './browser.mjs';
 
 const target = resolve(process.argv[2] ?? 'docs/pictures');
 const first = made('first', 'quickstart');
-const full = made('full', 'quickstart', '--guardrails', 'full', '--format', 'fusion-xml');
+const full = made('full', 'quickstart', '--agent', 'scripted:blind,scripted:typical,scripted:perfect', '--guardrails', 'full', '--format', 'fusion-xml');
 const browser = await launch();
 for (const [colorScheme, suffix] of [['light', ''], ['dark', '-dark']]) {
   const page = await browser.newPage({ viewport: { width: 1040, height: 860 }, colorScheme });

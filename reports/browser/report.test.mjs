@@ -15,9 +15,12 @@ let formats;
 /** Pages of few scenarios for axe, whose time grows with the page. */
 let small;
 
+/** Readers of three skills. */
+const readers = ['--agent', 'scripted:blind,scripted:typical,scripted:perfect'];
+
 before(async () => {
-  full = made('full', 'quickstart', '--guardrails', 'full', '--format', 'fusion-xml', '--trials', '2');
-  formats = made('formats', 'quickstart', '--format', 'all', '--trials', '1');
+  full = made('full', 'quickstart', ...readers, '--guardrails', 'full', '--format', 'fusion-xml', '--trials', '2');
+  formats = made('formats', 'quickstart', ...readers, '--format', 'all', '--trials', '1');
   const few = ['quickstart/bad-date', 'quickstart/wrong-enum', 'quickstart/rate-limit', 'quickstart/control-nothing-wrong'];
   small = [
     made('small-full', ...few, '--agent', 'scripted:perfect,scripted:typical', '--guardrails', 'full', '--format', 'fusion-xml', '--trials', '2'),
@@ -359,7 +362,7 @@ describe('hostile words', () => {
       script: [{ call: { tool: 'notes', action: 'create', arguments: { text: `${words} ${line}` } } }],
     };
     const template = write('hostile.jinja', `${words}\n{{ message }}`);
-    const file = made('told', write('hostile.json', JSON.stringify(scenario)), '--format', `fusion-xml,template:${template}`, '--trials', '1');
+    const file = made('told', write('hostile.json', JSON.stringify(scenario)), ...readers, '--format', `fusion-xml,template:${template}`, '--trials', '1');
     assert.ok(statSync(file).size < MOST_BYTES);
     for (const viewport of Object.values(sizes)) {
       const { page, close } = await open(file, { viewport });

@@ -42,7 +42,7 @@ pub struct Profile {
 pub struct ProfileFile {
     /// The numbers.
     pub profile: Profile,
-    /// What they were fitted to; `None` if they were not.
+    /// The logs or runs that they were fitted to; `None` if they were not fitted.
     pub fitted: Option<Fitted>,
 }
 

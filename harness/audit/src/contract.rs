@@ -1,4 +1,4 @@
-//! What clients make of a tool and of its answers: the output schema, where the text stands, and what providers accept.
+//! Checks of a tool and of its answers as clients see them: the output schema, the place of the text, and the limits of providers.
 
 use healbench_engine::{accepts, check_schema, upgrade_schema};
 use serde_json::{Value, json};

@@ -39,7 +39,7 @@ pub enum ProbeKind {
     UnknownTool,
 }
 
-/// What a reader has to be told to repair a probe.
+/// The facts that a reader needs to repair a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Remedy {
     Missing,
@@ -61,7 +61,7 @@ pub struct KindEntry {
     pub kind: ProbeKind,
     /// Its name in outputs.
     pub name: &'static str,
-    /// What is wrong with the call.
+    /// The mistake in the call.
     pub sentence: &'static str,
     pub(crate) remedy: Remedy,
 }

@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use crate::places::{leaves, plain};
 
-/// What stands for a value.
+/// The character that stands for a value.
 const VALUE: char = '‹';
-/// How languages write a value that is not there.
+/// The words of languages for a value that is not there.
 const NOTHING: [&str; 5] = ["null", "none", "undefined", "nil", "nan"];
 
 /// Returns a text without what a call sent, without numbers, and without names that have digits in them, so that two texts are

@@ -1,4 +1,4 @@
-//! What clients and providers refuse, or change, in the definition of a tool.
+//! Limits of clients and providers: definitions of tools that they refuse or change.
 
 use serde_json::{Map, Value};
 

@@ -28,7 +28,7 @@ pub struct AuditReport {
     pub scored: Scored,
     /// The calls that reached no tool; null if all reached one.
     pub environment: Option<Environment>,
-    /// What the texts of the errors let a reader do.
+    /// The errors that their texts let a reader repair.
     pub answer: RepairAnswer,
     /// The means over the probes of each kind, over all tools.
     pub kinds: Vec<KindScore>,

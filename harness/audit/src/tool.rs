@@ -19,13 +19,13 @@ use crate::readers::{finds_field, finds_remedy, narrows, repairs, reports_error,
 use crate::report::{AnswerKind, Base, BaseSource, BaseState, Probe, ToolAudit};
 use crate::score;
 
-/// How often a refused base call is changed, and the calls that are tried each time.
+/// The number of times that a refused base call is changed, and the number of calls that are tried each time.
 const MAX_MENDS: usize = 3;
 
 /// A tool with its schema, and as agents know it.
 type Known<'d> = (&'d ToolDefinition, Value, ToolSpec);
 
-/// What is known of a tool once its base call was sent.
+/// The facts of a tool once its base call was sent.
 struct Subject<'t> {
     definition: &'t ToolDefinition,
     spec: &'t ToolSpec,

@@ -1,4 +1,4 @@
-//! What an agent does after an error, as shares by the kind of the error.
+//! The moves of an agent after errors, as shares by the kind of the error.
 
 use std::collections::BTreeMap;
 

@@ -124,7 +124,7 @@ fn add_changes(name: &str, from: &Value, to: &Value, changes: &mut Vec<ChangedSe
     }
 }
 
-/// What a simulated reader was fitted to.
+/// The logs or runs that a simulated reader was fitted to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fitted {
     /// The logs or runs, with their version and licence.
@@ -137,7 +137,7 @@ pub struct Fitted {
     pub moves: u64,
     /// The day of the newest of the runs or imports.
     pub date: String,
-    /// How well moves in held-out tasks were predicted.
+    /// The verdict on moves in held-out tasks.
     pub verdict: String,
 }
 

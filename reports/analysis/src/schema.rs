@@ -171,7 +171,7 @@ pub(crate) struct FittedSchema {
     moves: u64,
     /// The day of the newest of the runs or imports.
     date: String,
-    /// How well moves in held-out tasks were predicted.
+    /// The verdict on moves in held-out tasks.
     verdict: String,
 }
 

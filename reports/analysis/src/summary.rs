@@ -141,7 +141,7 @@ pub struct AgentReport {
     /// True for a model that is declared deterministic. Its trials of a scenario with the same schedule count once in intervals and
     /// tests of success.
     pub deterministic: bool,
-    /// What a simulated reader was fitted to; null for one that was not fitted, and for other agents.
+    /// The logs or runs that a simulated reader was fitted to; null for one that was not fitted, and for other agents.
     #[schemars(with = "Option<crate::schema::FittedSchema>")]
     pub fitted: Option<Fitted>,
     /// The answers that the model's server made what they are, in episodes of any outcome, by word.

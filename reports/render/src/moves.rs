@@ -56,12 +56,12 @@ fn shares_table(found: &Calibration) -> Table {
     let more = [["", "moves"], ["", "tasks"], ["plain", "shares of"]];
     let row = |kind: &KindMoves| {
         let estimates = [kind.changed, kind.repeated, kind.other_tool].map(|found| share_and_interval(&found));
-        let observed = kind.plain.shares.map(|share| format!("{:.0} ", share * 100.0)).concat();
+        let plain = kind.plain.shares.map(|share| format!("{:.0} ", share * 100.0)).concat();
         let cells = estimates.into_iter().chain([
             percent(kind.shares()[3]),
             count(kind.changed.moves),
             count(kind.changed.tasks),
-            observed + level_name(kind.plain.level),
+            plain + level_name(kind.plain.level),
         ]);
         TableLine::Row { label: name_of(kind), cells: cells.map(plain_cell).collect() }
     };
@@ -137,9 +137,9 @@ fn scores_table(found: &Calibration, scores: &HeldOutScores) -> Table {
     Table { heads: heads.collect(), lines }
 }
 
-/// `Held out by task, it is better than the kind alone and the agent alone: log score 0.95 for 1.05 and 1.02.`
+/// `Held out by task, it is better than one table for all kinds: skill 0.050 [0.010, 0.090] over it.`
 ///
-/// Judges the fitted agents where there are others, else all together.
+/// Judges the table that is written: that of the fitted agents, or, without others, that of the kinds.
 pub fn verdict_sentence(found: &Calibration) -> String {
     let Some(scores) = &found.judgement.by_task else {
         return "It cannot be judged: there is one task.".to_owned();
@@ -303,7 +303,7 @@ const CONTEXT_WINDOW: u32 = 128_000;
 /// Formats the file of a fitted profile. Each number stands with its standard error and what informs it.
 pub fn profile_toml(found: &Calibration, fitted: &Fitted) -> String {
     let mut text = String::from(
-        "# Moves after errors, written by `healbench calibrate`. Beside each number: its standard error, the moves and tasks that\n# inform it and, for shares, the observed share of the narrowest group with enough tasks.\n",
+        "# Moves after errors, written by `healbench calibrate`. Beside each number: its standard error, the moves and tasks that\n# inform it and, for shares, the smoothed share of the narrowest group with enough tasks.\n",
     );
     // Writing to a text does not fail.
     let _ = writeln!(text, "kind = \"moves\"\nchatter = 0\ncontext_window = {CONTEXT_WINDOW}\n\n[fitted]");

@@ -13,7 +13,7 @@ use crate::paths;
 use crate::reading::{Statement, Vocabulary, read};
 use crate::text_cache::{MAX_CACHED_TEXT_BYTES, TextCache};
 
-/// What is read of an error: its statements, and its kind.
+/// The statements of an error and its kind.
 pub(super) type ErrorText = (Rc<[Statement]>, ErrorKind);
 
 thread_local! {

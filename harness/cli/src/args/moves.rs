@@ -20,7 +20,7 @@ pub(crate) struct CalibrateArgs {
     /// Write the profile to a file, which is replaced, for `run --agent scripted:FILE` and `predict`.
     #[arg(long, short, value_name = "FILE.toml")]
     pub(crate) out: Option<PathBuf>,
-    /// What the runs are, with version and licence, for the head of the profile [default: the names of the runs]
+    /// The source of the runs, with version and licence, for the head of the profile [default: the names of the runs]
     #[arg(long, value_name = "TEXT", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub(crate) source: Option<String>,
     #[command(flatten)]

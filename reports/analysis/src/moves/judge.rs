@@ -26,7 +26,7 @@ const MIN_TASKS: u64 = 10;
 pub enum Method {
     /// The profile: shares of kind and agent.
     Profile,
-    /// The observed shares of the narrowest group with enough tasks.
+    /// The smoothed shares of the narrowest group with enough tasks.
     Plain,
     /// The shares of the kind, the same for all agents.
     KindAlone,

@@ -48,11 +48,11 @@ pub struct KindMoves {
     pub repeated: Estimate,
     /// Other calls only.
     pub other_tool: Estimate,
-    /// The observed shares of the narrowest group with enough tasks.
+    /// The smoothed shares of the narrowest group with enough tasks.
     pub plain: PlainShares,
 }
 
-/// Observed shares of a group of moves.
+/// Observed shares of a group of moves, smoothed so that none is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct PlainShares {
     /// The group.

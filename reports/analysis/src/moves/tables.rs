@@ -151,7 +151,7 @@ pub(super) struct Tables {
     pub(super) agents: Vec<Shares>,
     /// By agent and kind.
     pub(super) cells: Vec<ByKind>,
-    /// Observed shares by agent and kind, of the narrowest group with enough tasks.
+    /// Smoothed shares by agent and kind, of the narrowest group with enough tasks.
     pub(super) plain: Vec<[PlainShares; KINDS]>,
     /// The same without agents.
     pub(super) plain_kinds: [PlainShares; KINDS],
