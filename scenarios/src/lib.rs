@@ -30,7 +30,7 @@ mod tools_file;
 mod verification;
 
 pub use answer::Answer;
-pub use built_in::built_in_suites;
+pub use built_in::{ALL_FAMILIES, FAMILIES, built_in_suites};
 pub use diagnostic::Diagnostic;
 pub use expectation::{CallPattern, EpisodeState, Expectation};
 pub use findings::Findings;

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use healbench_text::nearest_name;
 use include_dir::Dir;
 
-use crate::built_in::{SUITES, built_in_suites};
+use crate::built_in::{ALL_FAMILIES, FAMILIES, SUITES, built_in_suites};
 use crate::load_error::LoadError;
 use crate::locate::syntax_of;
 
@@ -48,11 +48,14 @@ pub(crate) fn find_files(path: &Path) -> Result<Vec<SuiteFile>, LoadError> {
     if built_in_suites().contains(&name) {
         return Ok(built_in(name));
     }
+    if name == ALL_FAMILIES {
+        return Ok(FAMILIES.into_iter().flat_map(built_in).collect());
+    }
     if let Some(file) = built_in_scenario(name) {
         return Ok(vec![file]);
     }
     let ids: Vec<&str> = built_in_ids().map(|(id, _)| id).collect();
-    let nearest = nearest_name(name, built_in_suites().into_iter().chain(ids)).map(str::to_owned);
+    let nearest = nearest_name(name, built_in_suites().into_iter().chain([ALL_FAMILIES]).chain(ids)).map(str::to_owned);
     Err(LoadError::NotFound { path: label, nearest })
 }
 

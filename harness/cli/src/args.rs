@@ -51,7 +51,7 @@ pub(crate) struct Arguments {
 
 const FIRST_STEPS: &str = "\
 First steps:
-  healbench run                      Run the built-in suite `quickstart` with simulated readers
+  healbench run                      Run all families of scenarios with simulated readers
   healbench view                     Look at the runs in a browser
   healbench audit -- node server.js  Score the errors of an MCP server
   healbench run --help               All about scenarios, agents and conditions";

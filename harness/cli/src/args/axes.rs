@@ -4,14 +4,16 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use healbench_scenarios::ALL_FAMILIES;
+
 use crate::axis_help::{conditions_help, formats_help, guardrails_help, vary_help};
 use crate::conditions::DEFAULT_CONDITIONS;
 
 /// The axes of a plan.
 #[derive(Debug, Args)]
 pub(crate) struct AxisArgs {
-    /// Scenario files, folders of them, or names of built-in suites or of their scenarios.
-    #[arg(value_name = "SCENARIO|SUITE", default_value = "quickstart")]
+    /// Scenario files, folders of them, or names of built-in suites or of their scenarios; `families` for all nine suites by mechanism.
+    #[arg(value_name = "SCENARIO|SUITE", default_value = ALL_FAMILIES)]
     pub(crate) scenarios: Vec<PathBuf>,
     /// Agents: a simulated reader `scripted:PROFILE`, with a shipped profile or a TOML file; `scripted` for `blind`, `careless`,
     /// `typical`, `careful` and `perfect`; `openai:MODEL`, `openai-responses:MODEL`, `anthropic:MODEL`, `gemini:MODEL`, or `model:NAME` of a table

@@ -88,13 +88,13 @@ fn a_read_only_working_directory_is_an_error_with_a_way_out() {
     // Permissions do not stop root. Nobody creates folders in `/sys`.
     let ignored = std::fs::create_dir(read_only.join("tried")).is_ok();
     let directory = if ignored { Path::new("/sys") } else { &read_only };
-    let mut command = sandbox.command(&["run", "--trials", "1"]);
+    let mut command = sandbox.command(&["run", "quickstart", "--trials", "1"]);
     let result = CommandResult::new(command.current_dir(directory).output().unwrap());
     assert_eq!((result.code, result.out.as_str()), (Some(2), ""), "{}", result.err);
     assert!(result.err.starts_with("error: cannot create `runs`: "), "{}", result.err);
     assert!(result.err.ends_with("help: name a directory to write the run to, with `--out`\n"), "{}", result.err);
     let out = sandbox.path("elsewhere").display().to_string();
-    let mut command = sandbox.command(&["run", "--trials", "1", "--quiet", "--out", &out]);
+    let mut command = sandbox.command(&["run", "quickstart", "--trials", "1", "--quiet", "--out", &out]);
     let result = CommandResult::new(command.current_dir(directory).output().unwrap());
     assert_eq!(result.code, Some(0), "{}", result.err);
 }
@@ -114,7 +114,7 @@ fn an_existing_output_directory_is_not_overwritten() {
 #[test]
 fn a_run_that_is_foreign_newer_damaged_or_unfinished() {
     let sandbox = Sandbox::new();
-    sandbox.ok(&["run", "--out", "run", "--trials", "1", "--agent", "scripted:blind"]);
+    sandbox.ok(&["run", "quickstart", "--out", "run", "--trials", "1", "--agent", "scripted:blind"]);
     let manifest = std::fs::read_to_string(sandbox.path("run/manifest.json")).unwrap();
     let shown = |text: &str| {
         sandbox.write("run/manifest.json", text);
@@ -148,7 +148,7 @@ fn a_full_disk_leaves_no_complete_run() {
     // Each also without the shell's help, as the limit ends programs that do not expect it.
     for (blocks, trap) in [(16, "trap '' XFSZ"), (16, ":"), (40, ":"), (64, ":")] {
         let _ = std::fs::remove_dir_all(sandbox.path("run"));
-        let script = format!("{trap}; ulimit -f {blocks}; exec {program} run --out run --trials 20");
+        let script = format!("{trap}; ulimit -f {blocks}; exec {program} run quickstart --out run --trials 20");
         let output = Command::new("bash").args(["-c", &script]).current_dir(sandbox.dir.path()).output().unwrap();
         let result = CommandResult::new(output);
         assert_eq!(result.code, Some(2), "{} {}", result.out, result.err);

@@ -91,7 +91,11 @@ fn wrong_clients_are_refused() {
         (&["plan", "--vary", "client=codex"][..], 2, "unknown client `codex`"),
         (&["plan", "--vary", "client=raw,raw"], 2, "`client` names `raw` twice"),
         (&["plan", "--vary", "client=raw", "--vary", "client=raw"], 2, "`--vary` names `client` twice"),
-        (&["plan", "--condition", "sdk-typescript", "--vary", "contract=max-deltas:3"], 2, "has no effect"),
+        (
+            &["plan", "quickstart", "--condition", "sdk-typescript", "--vary", "contract=max-deltas:3"],
+            2,
+            "has no effect",
+        ),
         (&["plan", "--vary", "contract=max-deltas:3+max-deltas:4"], 2, "unknown contract changes `max-deltas:4`"),
         (&["plan", "--format", "serde", "--vary", "errors=pydantic"], 2, "both name error formats"),
         (&["plan", "--guardrails", "strict", "--vary", "undeclared=pass"], 2, "has no effect"),
@@ -109,9 +113,11 @@ fn wrong_clients_are_refused() {
             result.err
         );
     }
-    let planned = sandbox.ok(&["plan", "--condition", "mine"]).out;
+    let planned = sandbox.ok(&["plan", "quickstart", "--condition", "mine"]).out;
     assert!(planned.contains("conditions mine\n"), "{planned}");
-    let varied = sandbox.ok(&["plan", "--condition", "mine,fusion", "--vary", "client=raw;content=native,placebo"]).out;
+    let varied = sandbox
+        .ok(&["plan", "quickstart", "--condition", "mine,fusion", "--vary", "client=raw;content=native,placebo"])
+        .out;
     let expected = "conditions mine, mine raw, fusion, fusion placebo\n";
     assert!(varied.contains(expected), "{varied}");
 }

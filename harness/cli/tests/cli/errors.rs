@@ -9,7 +9,7 @@ use super::*;
 fn sandbox() -> Sandbox {
     let sandbox = Sandbox::new();
     let agents = ["--agent", "scripted:typical,scripted:blind", "--condition", "bare,sdk-typescript"];
-    sandbox.ok(&[&["run", "--out", "run", "--quiet", "--trials", "3"], &agents[..]].concat());
+    sandbox.ok(&[&["run", "quickstart", "--out", "run", "--quiet", "--trials", "3"], &agents[..]].concat());
     sandbox
 }
 

@@ -119,7 +119,7 @@ fn five_hundred_flipped_bits_are_found() {
 fn a_run_killed_while_its_files_were_replaced_is_resumed() {
     let sandbox = Sandbox::new();
     let axes = ["quickstart", "--agent", "scripted:typical", "--trials", "2", "--quiet"];
-    sandbox.ok(&[&["run", "--out", "straight"][..], &axes].concat());
+    sandbox.ok(&[&["run", "quickstart", "--out", "straight"][..], &axes].concat());
     let (straight, complete) = RunDir::open(&sandbox.path("straight")).unwrap();
     // The first half of the run, as if it had been interrupted.
     copy(straight.path(), &sandbox.path("half"));

@@ -24,7 +24,7 @@ fn an_interrupted_run_is_readable_and_resumes_to_the_same_rows() {
     let sandbox = Sandbox::new();
     let axes = ["--trials", "120", "--agent", "scripted:typical,scripted:careful"];
     let with = |args: &[&'static str]| [args, &axes].concat();
-    let result = interrupt(&sandbox, &with(&["run", "--out", "run"]));
+    let result = interrupt(&sandbox, &with(&["run", "quickstart", "--out", "run"]));
     assert_eq!(result.code, Some(130), "{}", result.err);
     assert!(result.err.contains("continue with: healbench run --resume run"), "{}", result.err);
     assert!(!sandbox.path("run/progress.json").exists());
@@ -34,7 +34,7 @@ fn an_interrupted_run_is_readable_and_resumes_to_the_same_rows() {
 
     let resumed = sandbox.ok(&["run", "--resume", "run"]);
     assert!(!resumed.err.contains("interrupted"), "{}", resumed.err);
-    sandbox.ok(&with(&["run", "--out", "straight"]));
+    sandbox.ok(&with(&["run", "quickstart", "--out", "straight"]));
     assert!(same_frames(&sandbox.path("run"), &sandbox.path("straight")));
     let again = sandbox.ok(&["run", "--resume", "run"]);
     assert!(again.err.contains("complete already"), "{}", again.err);
@@ -45,7 +45,7 @@ fn an_interrupted_run_is_readable_and_resumes_to_the_same_rows() {
 fn a_killed_run_is_incomplete_and_starts_over() {
     let sandbox = Sandbox::new();
     let mut child = sandbox
-        .command(&["run", "--out", "run", "--trials", "400", "--agent", "scripted:typical"])
+        .command(&["run", "quickstart", "--out", "run", "--trials", "400", "--agent", "scripted:typical"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
@@ -70,7 +70,7 @@ fn a_killed_run_is_incomplete_and_starts_over() {
 fn a_run_carries_the_profile_it_was_made_with() {
     let sandbox = Sandbox::new();
     sandbox.write("mine.toml", include_str!("../../../../agents/reader/profiles/careful.toml"));
-    sandbox.ok(&["run", "--out", "run", "--trials", "1", "--agent", "scripted:mine.toml"]);
+    sandbox.ok(&["run", "quickstart", "--out", "run", "--trials", "1", "--agent", "scripted:mine.toml"]);
     std::fs::remove_file(sandbox.path("mine.toml")).unwrap();
     assert!(sandbox.ok(&["show", "run", "1"]).out.contains("scripted:mine.toml"));
 }
@@ -78,7 +78,7 @@ fn a_run_carries_the_profile_it_was_made_with() {
 #[test]
 fn resuming_takes_no_axes_but_those_of_the_environment_are_no_mistake() {
     let sandbox = Sandbox::new();
-    sandbox.ok(&["run", "--out", "run", "--trials", "1", "--agent", "scripted:blind"]);
+    sandbox.ok(&["run", "quickstart", "--out", "run", "--trials", "1", "--agent", "scripted:blind"]);
     for given in [
         &["quickstart"][..],
         &["--agent", "scripted:blind"],
@@ -108,7 +108,7 @@ fn resuming_takes_no_axes_but_those_of_the_environment_are_no_mistake() {
 #[test]
 fn a_run_is_only_resumed_with_what_it_was_made_with() {
     let sandbox = Sandbox::new();
-    sandbox.ok(&["run", "--out", "run", "--trials", "1", "--agent", "scripted:blind"]);
+    sandbox.ok(&["run", "quickstart", "--out", "run", "--trials", "1", "--agent", "scripted:blind"]);
     let manifest = std::fs::read_to_string(sandbox.path("run/manifest.json")).unwrap();
     let interrupted = sealed(&manifest.replacen("\"status\": \"complete\"", "\"status\": \"interrupted\"", 1));
     let refused = |manifest: &str| {

@@ -156,7 +156,8 @@ fn a_run_with_a_lockfile_has_its_own_conditions_and_can_be_shown_again() {
 fn conditions_that_differ_in_their_contract_changes_are_two_cells() {
     let sandbox = changed();
     let args = ["run", "mine.yaml", "--trials", "2", "--agent", "scripted:typical", "--format", "fusion-text", "--out"];
-    sandbox.ok(&[&args[..], &["run", "--vary", "contract=on,all-severities+lock:contracts.lock"]].concat());
+    sandbox
+        .ok(&[&args[..], &["run", "quickstart", "--vary", "contract=on,all-severities+lock:contracts.lock"]].concat());
     let rows = |args: &[&str]| -> serde_json::Value { serde_json::from_str(&sandbox.ok(args).out).unwrap() };
     let report = rows(&["report", "run", "--json"]);
     let names: Vec<&str> =

@@ -116,7 +116,7 @@ fn trace_episode(job: &Job<'_>, episode: u64, profiles: &[Profile]) -> EpisodeTr
     let (mut prose, mut claims_done, mut outcome) = (Vec::new(), false, None);
     let cell = job.plan.cell(episode).unwrap();
     let scenario = &job.scenarios[cell.scenario];
-    let world = Arc::new(WorldBase::new(scenario.world(job.plan.seed)));
+    let world = Arc::new(WorldBase::new(scenario.world(job.plan.seed, 0)));
     let simulator = scenario.simulator(Arc::clone(&world));
     let script = scenario.schedule(job.plan.seed, cell.trial, world.def()).script;
     let mut repetition = Repetition { scenario, script, session: simulator.open().unwrap(), succeeded: Vec::new() };

@@ -11,7 +11,7 @@ const AGENT: [&str; 4] = ["--agent", "scripted:typical", "--trials", "3"];
 
 /// Runs all suites' quickstart under these conditions.
 fn run(sandbox: &Sandbox, out: &str, options: &[&str]) -> CommandResult {
-    sandbox.ok(&[&["run", "--out", out], options, &AGENT].concat())
+    sandbox.ok(&[&["run", "quickstart", "--out", out], options, &AGENT].concat())
 }
 
 fn report(sandbox: &Sandbox, run: &str) -> Value {
@@ -62,7 +62,7 @@ fn the_name_is_in_every_output() {
         serde_json::from_str(&std::fs::read_to_string(sandbox.path("a/manifest.json")).unwrap()).unwrap();
     let outputs = [
         ("run", shown.out),
-        ("plan", sandbox.ok(&[&["plan", "--condition", ALL][..], &AGENT].concat()).out),
+        ("plan", sandbox.ok(&[&["plan", "quickstart", "--condition", ALL][..], &AGENT].concat()).out),
         ("manifest", manifest["plan"]["conditions"].to_string()),
         ("markdown", sandbox.ok(&["report", "a", "--markdown"]).out),
         ("csv", sandbox.ok(&["report", "a", "--csv"]).out),
@@ -274,7 +274,7 @@ fn levels_of_content_are_conditions_of_a_run() {
     assert!(other.contains("all/fusion-xml placebo"), "{other}");
     let named = "[condition.short]\nguardrails = \"healing\"\nformat = \"zod-json\"\ncontent = \"diagnosis\"\n";
     sandbox.write("healbench.toml", named);
-    assert!(sandbox.ok(&["plan", "--condition", "short"]).out.contains("short"));
+    assert!(sandbox.ok(&["plan", "quickstart", "--condition", "short"]).out.contains("short"));
     let error = sandbox.start(&["plan", "--vary", "content=hint"]).err;
     assert!(error.contains("unknown level of content `hint`"), "{error}");
 }

@@ -25,7 +25,7 @@ fn successes(row: &Value, scenario: &str) -> u64 {
 #[test]
 fn the_first_command_measures_the_guardrails() {
     let sandbox = Sandbox::new();
-    let result = sandbox.ok(&["run", "--out", "run"]);
+    let result = sandbox.ok(&["run", "quickstart", "--out", "run"]);
     assert!(result.out.lines().all(|line| line.chars().count() <= 100), "{}", result.out);
     assert!(result.out.contains("scripted:perfect"), "{}", result.out);
     assert!(result.err.contains("healbench report run"), "{}", result.err);
@@ -57,7 +57,7 @@ fn the_same_plan_gives_the_same_rows() {
     let sandbox = Sandbox::new();
     let axes = ["--trials", "3", "--guardrails", "full", "--agent", "scripted:typical"];
     let run = |name: &str, jobs: &str| {
-        let mut args = vec!["run", "--out", name, "-j", jobs];
+        let mut args = vec!["run", "quickstart", "--out", name, "-j", jobs];
         args.extend(axes);
         sandbox.ok(&args);
     };
@@ -68,7 +68,7 @@ fn the_same_plan_gives_the_same_rows() {
     for other in ["two", "seven", "again"] {
         assert!(same_frames(&sandbox.path("one"), &sandbox.path(other)), "{other}");
     }
-    let mut args = vec!["run", "--out", "other-seed", "--seed", "2"];
+    let mut args = vec!["run", "quickstart", "--out", "other-seed", "--seed", "2"];
     args.extend(axes);
     sandbox.ok(&args);
     assert!(!same_frames(&sandbox.path("one"), &sandbox.path("other-seed")));
@@ -77,8 +77,8 @@ fn the_same_plan_gives_the_same_rows() {
 #[test]
 fn locale_and_environment_do_not_matter() {
     let sandbox = Sandbox::new();
-    sandbox.ok(&["run", "--out", "plain", "--trials", "2"]);
-    let mut command = sandbox.command(&["run", "--out", "foreign", "--trials", "2"]);
+    sandbox.ok(&["run", "quickstart", "--out", "plain", "--trials", "2"]);
+    let mut command = sandbox.command(&["run", "quickstart", "--out", "foreign", "--trials", "2"]);
     command.env("LC_ALL", "de_DE.UTF-8").env("LANG", "tr_TR.UTF-8").env("TZ", "Asia/Kathmandu").env("COLUMNS", "20");
     let result = CommandResult::new(command.output().unwrap());
     assert_eq!(result.code, Some(0), "{}", result.err);
@@ -91,6 +91,7 @@ fn every_cell_of_a_scenario_meets_the_same_schedules() {
     let sandbox = Sandbox::new();
     sandbox.ok(&[
         "run",
+        "quickstart",
         "--out",
         "run",
         "--trials",
@@ -117,7 +118,7 @@ fn every_cell_of_a_scenario_meets_the_same_schedules() {
 #[test]
 fn a_plan_runs_nothing() {
     let sandbox = Sandbox::new();
-    let result = sandbox.ok(&["plan", "--trials", "5", "--guardrails", "none,strict+healing"]);
+    let result = sandbox.ok(&["plan", "quickstart", "--trials", "5", "--guardrails", "none,strict+healing"]);
     insta::assert_snapshot!(result.out);
     assert!(!sandbox.path("runs").exists());
 }

@@ -10,7 +10,7 @@ const SMALL: [&str; 6] = ["--trials", "2", "--agent", "scripted:typical", "--for
 /// Returns a sandbox with a small run named `run`.
 fn sandbox() -> Sandbox {
     let sandbox = Sandbox::new();
-    sandbox.ok(&[&["run", "--out", "run"], &SMALL[..]].concat());
+    sandbox.ok(&[&["run", "quickstart", "--out", "run"], &SMALL[..]].concat());
     sandbox
 }
 
@@ -202,7 +202,7 @@ fn a_transcript_that_replays_differently_is_not_shown() {
 fn a_page_of_an_interrupted_run_is_marked() {
     let sandbox = Sandbox::new();
     let conditions = ["--agent", "scripted:typical", "--condition", "sdk-typescript,fusion"];
-    let args = [&["run", "--out", "run", "--trials", "400"][..], &conditions].concat();
+    let args = [&["run", "quickstart", "--out", "run", "--trials", "400"][..], &conditions].concat();
     assert_eq!(interrupt(&sandbox, &args).code, Some(130));
     let page = sandbox.ok(&["report", "run", "--html", "-"]).out;
     assert!(page.contains("The run was interrupted: ") && page.contains("class=\"transcript\""));
@@ -217,7 +217,7 @@ fn a_page_of_an_interrupted_run_is_marked() {
 #[test]
 fn a_page_of_a_shard_is_marked() {
     let sandbox = Sandbox::new();
-    sandbox.ok(&[&["run", "--out", "part", "--shard", "2/3"], &SMALL[..]].concat());
+    sandbox.ok(&[&["run", "quickstart", "--out", "part", "--shard", "2/3"], &SMALL[..]].concat());
     let page = sandbox.ok(&["report", "part", "--html", "-"]).out;
     assert!(page.contains("this is shard 2/3 of a run") && page.contains("class=\"transcript\""), "{page}");
     let markdown = sandbox.ok(&["report", "part", "--markdown"]).out;

@@ -15,7 +15,7 @@ fn a_flag_overrides_the_environment_which_overrides_the_file() {
     let sandbox = Sandbox::new();
     sandbox.write("healbench.toml", "[run]\nguardrails = [\"all\"]\ntrials = 3\nseed = 5\njobs = 2\n");
     let shown = sandbox
-        .command(&["run", "--trials", "2", "--print-config"])
+        .command(&["run", "quickstart", "--trials", "2", "--print-config"])
         .env("HEALBENCH_TRIALS", "7")
         .env("HEALBENCH_SEED", "7")
         .output();
@@ -224,6 +224,6 @@ fn an_error_about_the_value_of_a_variable_names_it() {
         let shown = error(variable, value, &["plan"]);
         assert!(shown.contains(&format!("the environment variable {variable} sets `--")), "{shown}");
     }
-    let shown = error("HEALBENCH_TRIALS", "3", &["plan", "--trials=few"]);
+    let shown = error("HEALBENCH_TRIALS", "3", &["plan", "quickstart", "--trials=few"]);
     assert!(!shown.contains("HEALBENCH_TRIALS sets"), "the value is that of the command line: {shown}");
 }

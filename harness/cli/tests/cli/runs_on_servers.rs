@@ -107,7 +107,7 @@ fn a_gate_compares_runs_on_servers_statistically() {
     // Exact comparisons would fail: no two sessions answer alike.
     assert!(matches!(gate.code, Some(0 | 3)), "{:?}: {} {}", gate.code, gate.out, gate.err);
     assert!(!gate.out.contains("rows differ"), "{}", gate.out);
-    sandbox.ok(&["run", "--trials", "6", "--out", "simulated"]);
+    sandbox.ok(&["run", "quickstart", "--trials", "6", "--out", "simulated"]);
     assert_eq!(sandbox.start(&["gate", "base", "simulated"]).code, Some(4));
     sandbox.ok(&["bless", "base", "--out", "base.toml"]);
 }

@@ -32,12 +32,12 @@ fn runs(sandbox: &Sandbox) -> Vec<&'static str> {
         out
     };
     vec![
-        play("plain", &["--trials", "2", "--agent", scripted]),
-        play("formats", &["--trials", "2", "--agent", scripted, "--format", "all"]),
+        play("plain", &["quickstart", "--trials", "2", "--agent", scripted]),
+        play("formats", &["quickstart", "--trials", "2", "--agent", scripted, "--format", "all"]),
         play("all-sets", &["controls", "--trials", "1", "--agent", scripted, "--guardrails", "full"]),
         play("alone", &["controls", "--trials", "1", "--agent", "scripted:blind", "--guardrails", "none"]),
         play("claims", &["claims", "--trials", "2", "--agent", scripted]),
-        play("shard", &["--trials", "2", "--agent", scripted, "--shard", "1/2"]),
+        play("shard", &["quickstart", "--trials", "2", "--agent", scripted, "--shard", "1/2"]),
     ]
 }
 
@@ -80,7 +80,7 @@ fn reports_match_their_schema() {
 #[test]
 fn a_report_of_an_interrupted_run_matches_its_schema() {
     let sandbox = Sandbox::new();
-    let args = ["run", "--out", "run", "--trials", "120", "--agent", "scripted:typical,scripted:careful"];
+    let args = ["run", "quickstart", "--out", "run", "--trials", "120", "--agent", "scripted:typical,scripted:careful"];
     assert_eq!(crate::interrupted::interrupt(&sandbox, &args).code, Some(130));
     let document = print_json(&sandbox, &["report", "run", "--json"]);
     assert!(document["totals"]["episodes"].as_u64() < document["planned"].as_u64());
@@ -104,7 +104,17 @@ fn comparisons_match_their_schemas() {
     let sandbox = Sandbox::new();
     let names = runs(&sandbox);
     let (comparison, matrix) = (validator("comparison"), validator("matrix"));
-    sandbox.ok(&["run", "--out", "other", "--quiet", "--trials", "3", "--agent", "scripted:typical,scripted:blind"]);
+    sandbox.ok(&[
+        "run",
+        "quickstart",
+        "--out",
+        "other",
+        "--quiet",
+        "--trials",
+        "3",
+        "--agent",
+        "scripted:typical,scripted:blind",
+    ]);
     // Of the last two nothing can be paired.
     for (base, candidate, code) in
         [("plain", "plain", 0), ("plain", "other", 0), ("formats", "plain", 4), ("plain", "claims", 4)]

@@ -101,7 +101,14 @@ fn a_scenario_with_a_key_is_refused() {
     let result = sandbox.start(&["new", "--from-server", "--url", "https://a.example/mcp?key=abc", "--out", "mine"]);
     assert_eq!(result.code, Some(2), "{}", result.err);
     assert!(result.err.contains("password, key or token") && !result.err.contains("abc"), "{}", result.err);
-    let args = ["run", "--trials", "1", "--on-complete", "curl -H 'Authorization: Bearer abc' https://a.example"];
+    let args = [
+        "run",
+        "quickstart",
+        "--trials",
+        "1",
+        "--on-complete",
+        "curl -H 'Authorization: Bearer abc' https://a.example",
+    ];
     let result = sandbox.start(&args);
     assert_eq!(result.code, Some(2), "{}", result.err);
     assert!(result.err.contains("looks like a key") && !result.err.contains("abc"), "{}", result.err);

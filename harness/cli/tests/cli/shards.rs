@@ -14,7 +14,8 @@ const AXES: [&str; 8] = [
 ];
 
 fn record_run<'a>(sandbox: &Sandbox, out: &'a str, more: &[&'a str]) -> PathBuf {
-    let args: Vec<&str> = ["run", "--out", out].into_iter().chain(AXES).chain(more.iter().copied()).collect();
+    let args: Vec<&str> =
+        ["run", "quickstart", "--out", out].into_iter().chain(AXES).chain(more.iter().copied()).collect();
     sandbox.ok(&args);
     sandbox.path(out)
 }
@@ -58,7 +59,7 @@ fn merged_shards_equal_the_run_byte_for_byte() {
 fn neither_locale_nor_environment_changes_a_row() {
     let sandbox = Sandbox::new();
     let plain = record_run(&sandbox, "plain", &["-j", "1"]);
-    let mut command = sandbox.command(&["run", "--out", "elsewhere", "-j", "2"]);
+    let mut command = sandbox.command(&["run", "quickstart", "--out", "elsewhere", "-j", "2"]);
     command.args(AXES).envs([
         ("LC_ALL", "tr_TR.UTF-8"),
         ("LANG", "de_DE.UTF-8"),
@@ -76,7 +77,7 @@ fn neither_locale_nor_environment_changes_a_row() {
 #[test]
 fn a_shard_is_reported_and_resumed_as_what_it_is() {
     let sandbox = Sandbox::new();
-    let result = sandbox.ok(&["run", "--trials", "1", "--shard", "1/2", "--out", "part"]);
+    let result = sandbox.ok(&["run", "quickstart", "--trials", "1", "--shard", "1/2", "--out", "part"]);
     assert!(result.out.contains("96 of 180 episodes"), "{}", result.out);
     assert!(result.out.contains("Partial run: this is shard 1/2 of a run"), "{}", result.out);
     sandbox.ok(&["run", "--resume", "part"]);
@@ -89,7 +90,8 @@ fn a_shard_is_reported_and_resumed_as_what_it_is() {
 fn shards_that_do_not_belong_together_are_refused() {
     let sandbox = Sandbox::new();
     let part = |name: &str, more: &[&str]| {
-        let args: Vec<&str> = ["run", "--trials", "1", "--out", name].into_iter().chain(more.iter().copied()).collect();
+        let args: Vec<&str> =
+            ["run", "quickstart", "--trials", "1", "--out", name].into_iter().chain(more.iter().copied()).collect();
         sandbox.ok(&args);
     };
     part("one", &["--shard", "1/2"]);
@@ -120,7 +122,7 @@ fn shards_that_do_not_belong_together_are_refused() {
         .collect();
     insta::assert_snapshot!(shown.join("\n"));
     for arg in ["0/2", "3/2", "half"] {
-        let result = sandbox.start(&["run", "--shard", arg]);
+        let result = sandbox.start(&["run", "quickstart", "--shard", arg]);
         assert_eq!(result.code, Some(2), "{}", result.err);
         assert!(result.err.contains("is no shard"), "{}", result.err);
     }

@@ -85,7 +85,7 @@ fn a_run_of_today_has_the_same_files_keys_and_columns() {
     assert_eq!(result.code, Some(0), "{}", result.err);
     assert_eq!(file_names(&out), file_names(&stored()));
     let mut expected = manifest_keys(&stored());
-    expected.insert("/reader".to_owned());
+    expected.extend(["/reader", "/plan/scenarios/worlds"].map(str::to_owned));
     assert_eq!(manifest_keys(&out), expected);
     for file in ["calls", "episodes", "responses"] {
         let columns = |run: &Path| described_columns(&run.join(format!("{file}.parquet")));

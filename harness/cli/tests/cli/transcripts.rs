@@ -6,7 +6,7 @@ use crate::model_server::{ModelServer, call_reply, repairing_model, text_reply};
 #[test]
 fn a_transcript_shows_what_was_sent_and_what_came_back() {
     let sandbox = Sandbox::new();
-    sandbox.ok(&["run", "--out", "run", "--trials", "2", "--format", "fusion-xml,fusion-text"]);
+    sandbox.ok(&["run", "quickstart", "--out", "run", "--trials", "2", "--format", "fusion-xml,fusion-text"]);
     let shown = sandbox.ok(&["show", "run", "--scenario", "unknown-id", "--agent", "perfect", "--guardrails", "all"]);
     insta::assert_snapshot!(shown.out);
     let by_number = sandbox.ok(&["show", "run", "0"]);
@@ -125,7 +125,18 @@ fn body(shown: &str) -> String {
 fn an_episode_is_shown_under_other_conditions() {
     let sandbox = Sandbox::new();
     sandbox.write("own.jinja", "{{ code }}, says this server.");
-    sandbox.ok(&["run", "--out", "run", "--trials", "2", "--guardrails", "none,all", "--format", "fusion-xml"]);
+    sandbox.ok(&[
+        "run",
+        "quickstart",
+        "--out",
+        "run",
+        "--trials",
+        "2",
+        "--guardrails",
+        "none,all",
+        "--format",
+        "fusion-xml",
+    ]);
     let show = |args: &[&str]| sandbox.ok(&[&["show", "run"], args].concat()).out;
     let named = |guardrails: &str| {
         show(&["--scenario", "unknown-id", "--agent", "perfect", "--trial", "1", "--guardrails", guardrails])
@@ -147,7 +158,7 @@ fn an_episode_is_shown_under_other_conditions() {
 
     // A condition that the run does not have gives the same transcript as a run with it.
     let args = ["--trials", "2", "--agent", "scripted:perfect", "--format", "llm-friendly,template:own.jinja"];
-    sandbox.ok(&[&["run", "--out", "more", "--guardrails", "strict+healing"], &args[..]].concat());
+    sandbox.ok(&[&["run", "quickstart", "--out", "more", "--guardrails", "strict+healing"], &args[..]].concat());
     for format in ["llm-friendly", "template:own.jinja"] {
         let args = ["--guardrails", "healing+strict", "--format", format];
         let now = show_episode(&args);

@@ -7,16 +7,19 @@ use std::sync::Arc;
 use healbench_core::{CONTENTS, Content, ErrorFormat, Guardrails, Seed, Step, ToolCall};
 use healbench_engine::definition::Action;
 use healbench_engine::{Engine, Expected, Failure, GuardedReply, IssueKind, Routing, World, WorldBase};
-use healbench_scenarios::{Scenario, built_in_suites, load_suite};
+use healbench_scenarios::{FAMILIES, Scenario, built_in_suites, load_suite};
 use healbench_tokens::count_tokens;
 use serde_json::Value;
 
+/// The scenarios whose words can be told from those of formats. The families have schemas as public servers do, with names such as
+/// `required`, and ids that are the first which their patterns allow.
 fn suites() -> Vec<Scenario> {
-    built_in_suites().into_iter().flat_map(|name| load_suite(&[PathBuf::from(name)]).unwrap()).collect()
+    let names = built_in_suites().into_iter().filter(|name| !FAMILIES.contains(name) && *name != "silent");
+    names.flat_map(|name| load_suite(&[PathBuf::from(name)]).unwrap()).collect()
 }
 
 fn world(scenario: &Scenario) -> World {
-    World::new(Arc::new(WorldBase::new(scenario.world(Seed(1)))))
+    World::new(Arc::new(WorldBase::new(scenario.world(Seed(1), 0))))
 }
 
 fn template() -> ErrorFormat {
@@ -36,7 +39,7 @@ fn engine(scenario: &Scenario, format: &ErrorFormat, content: Content) -> Engine
 
 /// The failed first drafts of a scenario in three trials, each with its step.
 fn drafts(scenario: &Scenario) -> Vec<(Step, ToolCall)> {
-    let world = scenario.world(Seed(1));
+    let world = scenario.world(Seed(1), 0);
     let mut drafts = BTreeMap::new();
     for trial in 0..2 {
         for step in scenario.schedule(Seed(1), trial, &world).script.steps {
@@ -53,7 +56,7 @@ fn for_each_failure(
     mut check: impl FnMut(&Scenario, &Step, &ErrorFormat, &Failure, &BTreeMap<&str, GuardedReply>),
 ) {
     for scenario in suites() {
-        let base = Arc::new(WorldBase::new(scenario.world(Seed(1))));
+        let base = Arc::new(WorldBase::new(scenario.world(Seed(1), 0)));
         let drafts = drafts(&scenario);
         for format in formats {
             let engines: Vec<(&str, Engine)> =
