@@ -75,7 +75,7 @@ struct Play<'a> {
 impl<'a> Play<'a> {
     fn new(scenario: &'a Scenario) -> Play<'a> {
         let engine = Engine::new(&scenario.tools, Guardrails::ALL, &ErrorFormat::Bare);
-        let base = WorldBase::new(scenario.world(Seed(1)));
+        let base = WorldBase::new(scenario.world(Seed(1), 0));
         Play {
             scenario,
             // The tools compiled when the scenario was loaded; without any, every call fails.

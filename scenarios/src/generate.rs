@@ -79,6 +79,17 @@ impl TablePlan {
         }
     }
 
+    /// Returns true if the rows, or their order, are drawn.
+    pub(crate) fn is_drawn(&self) -> bool {
+        let draws = |column: &ColumnGenerator| match column {
+            ColumnGenerator::Pick(values) => values.len() > 1,
+            ColumnGenerator::Range(low, high) => low < high,
+            ColumnGenerator::Phrase(lists) => lists.iter().any(|words| words.len() > 1),
+            ColumnGenerator::Sequence(_) | ColumnGenerator::Constant(_) | ColumnGenerator::Number => false,
+        };
+        self.count > 0 && (!self.def.rows.is_empty() || self.columns.iter().any(|(_, column)| draws(column)))
+    }
+
     /// Returns the table with all of its rows: the generated ones in order, and the listed ones at drawn positions
     /// among them.
     pub(crate) fn build(&self, draws: &mut Draws) -> TableDef {

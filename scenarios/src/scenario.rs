@@ -49,6 +49,8 @@ pub struct Scenario {
     pub(crate) answer: Option<String>,
     /// The tables whose keys unknown identifiers must differ from.
     pub(crate) key_tables: BTreeSet<String>,
+    /// True if all trials begin in the same state, whatever is drawn.
+    pub(crate) is_fixed: bool,
     pub(crate) summary_cache: WorldSummaryCache,
 }
 
@@ -59,6 +61,10 @@ pub struct Task {
     /// The most calls that the agent may make.
     pub max_calls: u32,
 }
+
+/// The number of initial states of a scenario with drawn rows. Its trials take turns with them, so that time and memory do not grow
+/// with the number of trials.
+const WORLDS: u32 = 32;
 
 /// The file of a scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,25 +89,34 @@ impl Source {
 }
 
 impl Scenario {
-    /// Generates the initial state of the environment, which scenario files call `world`.
+    /// Returns the number of initial states, from which the trials take turns: 1 unless rows are drawn, and with `fixed`.
+    pub fn worlds(&self) -> u32 {
+        if !self.is_fixed && self.tables.iter().any(TablePlan::is_drawn) { WORLDS } else { 1 }
+    }
+
+    /// Generates the initial state of the environment with this number, which scenario files call `world`.
     ///
-    /// Rows are drawn with the key (seed, scenario), without the trial, so they are the same in all trials: generate
-    /// the state once and share it.
-    pub fn world(&self, seed: Seed) -> WorldDef {
-        let key = DrawKey::of_scenario(seed, &self.id);
+    /// The rows of the first state are drawn with the key (seed, scenario), those of the others with that of the trial with their
+    /// number. Generate a state once and share it.
+    pub fn world(&self, seed: Seed, number: u32) -> WorldDef {
+        let key = match number {
+            0 => DrawKey::of_scenario(seed, &self.id),
+            _ => DrawKey::of_trial(seed, &self.id, number),
+        };
         let table = |plan: &TablePlan| plan.build(&mut key.draws(&format!("table/{}", plan.def.name), 0));
         WorldDef {
             tables: self.tables.iter().map(table).collect(),
             role: self.role.clone(),
             faults: self.faults.clone(),
             clock: self.clock,
+            number,
         }
     }
 
-    /// Returns the schedule of a trial. `world` is the result of [`world`](Scenario::world) for the same seed; it is
-    /// read only for the first trial of a seed.
+    /// Returns the schedule of a trial. `world` is the result of [`world`](Scenario::world) for the same seed; its rows are read only
+    /// the first time.
     pub fn schedule(&self, seed: Seed, trial: u32, world: &WorldDef) -> Schedule {
-        let summary = self.summary_cache.get(seed, || WorldSummary::new(world, &self.key_tables));
+        let summary = self.summary_cache.get((seed, world.number), || WorldSummary::new(world, &self.key_tables));
         schedule(
             &self.steps,
             self.answer.as_deref(),
@@ -109,6 +124,11 @@ impl Scenario {
             &summary,
             DrawKey::of_trial(seed, &self.id, trial),
         )
+    }
+
+    /// Returns true if faults are declared.
+    pub fn has_faults(&self) -> bool {
+        !self.faults.is_empty()
     }
 
     /// Returns the tools as shown to agents: in the previous contract, if there is one.

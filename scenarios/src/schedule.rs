@@ -193,18 +193,22 @@ fn canonical_row(row: &Object) -> String {
 /// A cache of the last seed's summary. A run has one seed and many trials, and summarizing thousands of rows takes
 /// about a thousand times as long as creating a schedule.
 #[derive(Debug, Default)]
-pub(crate) struct WorldSummaryCache(Mutex<Option<(Seed, Arc<WorldSummary>)>>);
+pub(crate) struct WorldSummaryCache(Mutex<BTreeMap<u32, (Seed, Arc<WorldSummary>)>>);
 
 impl WorldSummaryCache {
-    /// Returns the summary for `seed`, computed by `summarize` unless it is cached.
-    pub(crate) fn get(&self, seed: Seed, summarize: impl FnOnce() -> WorldSummary) -> Arc<WorldSummary> {
-        // The value is replaced as a whole, so a poisoned lock is safe to use.
+    /// Returns the summary of the initial state of `seed` with this number, computed by `summarize` unless it is cached.
+    pub(crate) fn get(
+        &self,
+        (seed, number): (Seed, u32),
+        summarize: impl FnOnce() -> WorldSummary,
+    ) -> Arc<WorldSummary> {
+        // A value is replaced as a whole, so a poisoned lock is safe to use.
         let mut cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match cache.as_ref() {
+        match cache.get(&number) {
             Some((cached_seed, stored)) if *cached_seed == seed => Arc::clone(stored),
             _ => {
                 let made = Arc::new(summarize());
-                *cache = Some((seed, Arc::clone(&made)));
+                cache.insert(number, (seed, Arc::clone(&made)));
                 made
             }
         }

@@ -114,8 +114,9 @@ fn add_episode(
 fn opening_call_counts(run_spec: &RunSpec, trials: u32) -> Vec<Vec<usize>> {
     let seed = run_spec.plan.seed;
     let scenario_counts = |scenario: &Scenario| {
-        let world = scenario.world(seed);
-        let schedules = (0..trials).map(|trial| scenario.schedule(seed, trial, &world));
+        let worlds: Vec<_> = (0..scenario.worlds().min(trials)).map(|number| scenario.world(seed, number)).collect();
+        let world = |trial: u32| &worlds[trial as usize % worlds.len()];
+        let schedules = (0..trials).map(|trial| scenario.schedule(seed, trial, world(trial)));
         schedules.map(|schedule| schedule.opening_calls().len()).collect()
     };
     run_spec.scenarios.iter().map(scenario_counts).collect()

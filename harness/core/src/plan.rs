@@ -107,6 +107,24 @@ pub struct PlannedScenario {
     /// True if a later call that a limit concerns counts as made after the delay that the limit stated.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub waits_on_retry: bool,
+    /// The number of initial states: trial n begins in that with the number n modulo this one. 1 in the plans of versions that drew one
+    /// state for all trials.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub worlds: u32,
+}
+
+/// Returns the family of a scenario with this id: the part before the first slash; empty without one.
+pub fn family(id: &str) -> &str {
+    id.split_once('/').map_or("", |(family, _)| family)
+}
+
+fn one() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_one(worlds: &u32) -> bool {
+    *worlds == 1
 }
 
 /// The cell and trial of an episode, as indices into the axes of its [`Plan`].
@@ -123,6 +141,20 @@ pub struct CellRef {
 }
 
 impl Plan {
+    /// Returns the number of the family of each scenario, in the order of their first scenarios.
+    pub fn families(&self) -> Vec<u32> {
+        let mut known: Vec<&str> = Vec::new();
+        let ids = self.scenarios.iter().map(|scenario| scenario.id.as_str());
+        ids.map(|id| {
+            let at = known.iter().position(|one| *one == family(id)).unwrap_or_else(|| {
+                known.push(family(id));
+                known.len() - 1
+            });
+            at as u32
+        })
+        .collect()
+    }
+
     /// Returns the number of episodes.
     pub fn len(&self) -> u64 {
         match &self.order {
@@ -256,6 +288,7 @@ pub(crate) mod tests {
             sha256: String::new(),
             claims: Vec::new(),
             waits_on_retry: false,
+            worlds: 1,
         };
         let values = crate::AxisValues::of(Guardrails::NONE, ErrorFormat::Bare);
         let condition = |index: usize| Condition::named(format!("condition-{index}"), values.clone());

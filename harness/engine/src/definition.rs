@@ -318,4 +318,6 @@ pub struct WorldDef {
     pub faults: Vec<FaultDef>,
     /// The way in which simulated time passes.
     pub clock: Clock,
+    /// Its number among the initial states that were drawn for a scenario, from 0.
+    pub number: u32,
 }

@@ -17,7 +17,7 @@ static SCENARIOS: LazyLock<Vec<(Arc<WorldBase>, Vec<Engine>)>> = LazyLock::new(|
             ErrorFormat::named()
                 .map(move |entry| Engine::new(&scenario.tools, set, &entry.format).expect("it compiles"))
         });
-        (Arc::new(WorldBase::new(scenario.world(Seed(1)))), engines.collect())
+        (Arc::new(WorldBase::new(scenario.world(Seed(1), 0))), engines.collect())
     };
     // The list of thousands is slow to print, and prints like any other.
     scenarios.iter().filter(|scenario| scenario.id != "quickstart/oversized-list").map(engines).collect()

@@ -10,7 +10,7 @@ fuzz_target!(|text: &str| {
     for syntax in [Syntax::Yaml, Syntax::Json] {
         match load_str("fuzz", text, syntax) {
             Ok(scenario) => {
-                let world = scenario.world(Seed(1));
+                let world = scenario.world(Seed(1), 0);
                 assert_eq!(scenario.schedule(Seed(1), 0, &world).hash, scenario.schedule(Seed(1), 0, &world).hash);
             }
             Err(diagnostics) => assert!(!diagnostics.is_empty()),

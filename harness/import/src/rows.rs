@@ -101,6 +101,7 @@ impl Rows {
             sha256: String::new(),
             claims: Vec::new(),
             waits_on_retry: false,
+            worlds: 1,
         };
         let scenario = index_of(&mut self.scenarios, &mut self.plan.scenarios, &id, planned);
         let spec = |name: &str| AgentSpec {

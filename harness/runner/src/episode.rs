@@ -52,7 +52,7 @@ pub(crate) fn run_episode(
     cache: &mut ResponseCache,
     observe: &mut dyn FnMut(EpisodeEvent<'_>),
 ) -> Result<(EpisodeRecord, Vec<CallRecord>), EpisodeAborted> {
-    cache.enter_cell(cell);
+    cache.enter_cell(cell, context.world_number(cell.trial));
     context.with_schedule(cell.trial, |schedule| {
         let spec = &plan.agents[cell.agent];
         let opening = match spec.opening {
@@ -69,7 +69,7 @@ pub(crate) fn run_episode(
             draws: DrawKey::of_trial(plan.seed, &context.scenario.id, cell.trial),
         };
         let mut agent = make_agent(cell.agent, start, script);
-        let (session, unavailable): (Box<dyn Session + '_>, _) = match context.environment.open() {
+        let (session, unavailable): (Box<dyn Session + '_>, _) = match context.open_session(cell.trial) {
             Ok(session) => (session, None),
             Err(error) => (Box::new(Unavailable(error.clone())), Some(error)),
         };
@@ -187,6 +187,8 @@ struct EpisodeRun<'a> {
     chains: Chains,
     /// The number of unmet expectations before the latest call, while an error chain is open.
     unmet: usize,
+    /// True if an expectation does not hold initially.
+    initially_unmet: bool,
     /// The results of the checks of the state, if no call can have changed them since.
     state: Option<Vec<bool>>,
     turns: u32,
@@ -224,7 +226,8 @@ impl<'a> EpisodeRun<'a> {
             answer: String::new(),
             failed: None,
             chains: Chains::default(),
-            unmet: context.initially_unmet,
+            unmet: context.initial_state(cell.trial).unmet,
+            initially_unmet: context.initial_state(cell.trial).unmet > 0,
             state: None,
             turns: 0,
             prompt_tokens,
@@ -331,7 +334,7 @@ impl<'a> EpisodeRun<'a> {
     }
 
     fn goal_reached(&mut self) -> Result<bool, EnvironmentError> {
-        let has_goal = self.context.state_is_cheap && self.context.initially_unmet > 0;
+        let has_goal = self.context.state_is_cheap && self.initially_unmet;
         Ok(has_goal && self.count_unmet()? == 0)
     }
 

@@ -28,16 +28,16 @@ impl ScenarioContext<'_> {
         self.with_schedule(trial, |schedule| schedule.opening_calls().into_iter().cloned().collect())
     }
 
-    /// Starts a session in the initial state, behind the guardrails of the condition with this index.
+    /// Starts a session in the initial state of this trial, behind the guardrails of the condition with this index.
     ///
     /// # Errors
     /// [`EnvironmentError`] if the environment cannot be opened.
-    pub fn open(&self, condition: usize) -> Result<GuardedSession<'_>, EnvironmentError> {
+    pub fn open(&self, condition: usize, trial: u32) -> Result<GuardedSession<'_>, EnvironmentError> {
         Ok(GuardedSession {
             context: self,
             condition,
-            session: self.environment.open()?,
-            faults: self.new_faults(0),
+            session: self.open_session(trial)?,
+            faults: self.new_faults(trial),
             succeeded: Vec::new(),
             verified: VerifiedRows::none_of(self.scenario),
         })

@@ -94,10 +94,10 @@ const GUARDRAILS: [Guardrails; 2] = [Guardrails::NONE, Guardrails::ALL];
 pub fn audit_leaks(scenario: &Scenario, seed: Seed, trials: u32) -> Result<LeakAudit, ScenarioSetupError> {
     let mut audit = Audit { scenario, expected: BTreeMap::new(), matches: BTreeMap::new() };
     let tools = tool_texts(&scenario.advertised());
-    let world = scenario.world(seed);
+    let worlds: Vec<_> = (0..scenario.worlds().min(trials)).map(|number| scenario.world(seed, number)).collect();
     let mut probes: BTreeMap<(usize, String), (Step, ToolCall)> = BTreeMap::new();
     for trial in 0..trials {
-        let schedule = scenario.schedule(seed, trial, &world);
+        let schedule = scenario.schedule(seed, trial, &worlds[trial as usize % worlds.len()]);
         for (index, step) in schedule.script.steps.iter().enumerate() {
             audit.check_prompt_and_tools(index, step, &tools);
             for call in drafts(step) {

@@ -21,6 +21,7 @@ pub fn build_plan(axes: &Axes, scenarios: &[Scenario]) -> Plan {
         sha256: scenario.source.sha256.clone(),
         claims: scenario.claims.clone(),
         waits_on_retry: scenario.clock == Clock::OnRetry,
+        worlds: scenario.worlds(),
     };
     Plan {
         seed: axes.seed,

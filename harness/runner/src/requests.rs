@@ -412,6 +412,7 @@ mod tests {
             sha256: String::new(),
             claims: Vec::new(),
             waits_on_retry: false,
+            worlds: 1,
         };
         let plan = Plan {
             order: healbench_core::PlanOrder::Product,

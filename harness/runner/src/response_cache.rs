@@ -64,7 +64,9 @@ pub(crate) struct ResponseCache {
     digests: DigestCache,
     /// The indices of the scenario and condition of the cached calls.
     cell_key: (usize, usize),
-    /// Keyed by the wire bytes of the call.
+    /// The number of the initial state of the current trial.
+    world: u32,
+    /// Keyed by the wire bytes of the call, and the number of the initial state.
     calls: FxHashMap<Box<[u8]>, CacheEntry>,
     /// Whether a response tells the answer. Keyed by the wire bytes of the call and of the intended call, and the hash of
     /// the response.
@@ -84,7 +86,8 @@ const ENTRY_OVERHEAD_BYTES: usize = 512;
 
 impl ResponseCache {
     /// Clears the cache if it belongs to another cell.
-    pub(crate) fn enter_cell(&mut self, cell: CellRef) {
+    pub(crate) fn enter_cell(&mut self, cell: CellRef, world: u32) {
+        self.world = world;
         if self.cell_key != (cell.scenario, cell.condition) {
             self.cell_key = (cell.scenario, cell.condition);
             self.clear();
@@ -108,6 +111,7 @@ impl ResponseCache {
         deadline: Deadline,
     ) -> Result<(Arc<CallText>, Arc<CachedResponse>), EnvironmentError> {
         self.key = call.wire_bytes(std::mem::take(&mut self.key));
+        self.key.extend_from_slice(&self.world.to_le_bytes());
         let fresh = session.is_pristine() && faults.is_pristine();
         let entry = self.calls.get(self.key.as_slice());
         if fresh && let Some(CacheEntry { call_text, fresh: Some(cached) }) = entry {

@@ -3,11 +3,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use healbench_core::{
     AxisValues, Condition, ContractChanges, Deadline, DrawKey, Environment, EnvironmentError, EnvironmentKind, Plan,
-    SERVER_NAME, Seed, ToolSpec, tool_definitions,
+    SERVER_NAME, Seed, Session, ToolSpec, tool_definitions,
 };
 use healbench_engine::contract::ContractAwareness;
 use healbench_engine::definition::Tool;
-use healbench_engine::{ClientProfile, CompileError, Engine, Faults, ForeignSettings, WorldBase};
+use healbench_engine::{ClientProfile, CompileError, Engine, Faults, ForeignSettings, Simulator, WorldBase};
 use healbench_mcp::Supervisor;
 use healbench_scenarios::{EpisodeState, Scenario, Schedule};
 use rustc_hash::FxHashMap;
@@ -41,16 +41,24 @@ pub struct ScenarioContext<'a> {
     pub(crate) state_is_cheap: bool,
     /// The tokens of the preamble of each agent, once they are known.
     pub(crate) preamble_tokens: Vec<OnceLock<u32>>,
-    /// The number of expectations that do not hold initially. Those on a state that is not cheap count as unmet.
-    pub(crate) initially_unmet: usize,
-    /// The tables, from which mistakes are drawn, and the faults.
-    pub(crate) base: Arc<WorldBase>,
+    /// The initial states by number, of which the first one belongs to `environment`.
+    worlds: Vec<OnceLock<InitialState>>,
     seed: Seed,
     /// The schedules of the first trials, reused in every cell of the scenario.
     schedules: Vec<OnceLock<Arc<Schedule>>>,
     /// The distinct schedules: many trials have equal ones. The key contains the drafts as sent, since their hash does not
     /// depend on the order of arguments.
     distinct_schedules: Mutex<FxHashMap<String, Arc<Schedule>>>,
+}
+
+/// An initial state of a scenario.
+pub(crate) struct InitialState {
+    /// The tables, from which mistakes are drawn, and the faults.
+    pub(crate) base: Arc<WorldBase>,
+    /// The simulator in this state; `None` for the environment of the context.
+    simulator: Option<Simulator>,
+    /// The number of expectations that do not hold. Those on a state that is not cheap count as unmet.
+    pub(crate) unmet: usize,
 }
 
 /// The error for a scenario that cannot be set up.
@@ -114,6 +122,15 @@ fn clients(plan: &Plan, tools: &[ToolSpec]) -> Vec<Option<ClientProfile>> {
     plan.conditions.iter().map(client).collect()
 }
 
+/// Returns the number of expectations that do not hold in the initial state of an environment; all on a state that is not cheap.
+fn initially_unmet(scenario: &Scenario, environment: &dyn Environment) -> Result<usize, EnvironmentError> {
+    let state = match environment.capabilities().state_is_cheap {
+        true => environment.open()?.check(Deadline::NONE)?,
+        false => Vec::new(),
+    };
+    Ok(scenario.unmet(&EpisodeState { state: &state, ..EpisodeState::default() }).len())
+}
+
 impl<'a> ScenarioContext<'a> {
     /// Sets up `scenario` for the conditions of `plan`, in its simulator unless `make_environment` is given. A scenario with a server
     /// has no session then.
@@ -126,7 +143,7 @@ impl<'a> ScenarioContext<'a> {
         make_environment: Option<&EnvironmentFactory<'_>>,
     ) -> Result<ScenarioContext<'a>, ScenarioSetupError> {
         let failed = |source: SetupFailure| ScenarioSetupError { scenario: scenario.id.clone(), source };
-        let base = Arc::new(WorldBase::new(scenario.world(plan.seed)));
+        let base = Arc::new(WorldBase::new(scenario.world(plan.seed, 0)));
         let environment: Box<dyn Environment + 'a> = match make_environment {
             None => match &scenario.server {
                 None => Box::new(scenario.simulator(Arc::clone(&base))),
@@ -145,23 +162,21 @@ impl<'a> ScenarioContext<'a> {
         let engines = engines.map_err(|error| failed(error.into()))?;
         let clients = clients(plan, environment.tools());
         let state_is_cheap = environment.capabilities().state_is_cheap;
-        let mut state = Vec::new();
-        if state_is_cheap {
-            let mut session = environment.open().map_err(|error| failed(error.into()))?;
-            state = session.check(Deadline::NONE).map_err(|error| failed(error.into()))?;
-        }
-        let initial = EpisodeState { state: &state, ..EpisodeState::default() };
-        let initially_unmet = scenario.unmet(&initial).len();
+        let unmet = initially_unmet(scenario, environment.as_ref()).map_err(|error| failed(error.into()))?;
+        let planned = plan.scenarios.iter().find(|planned| planned.id == scenario.id);
+        let drawn = planned.filter(|_| environment.kind() == EnvironmentKind::Simulator);
+        let worlds: Vec<OnceLock<_>> =
+            (0..drawn.map_or(1, |planned| planned.worlds.max(1))).map(|_| OnceLock::new()).collect();
+        worlds[0].get_or_init(|| InitialState { base, simulator: None, unmet });
         let cached = plan.trials.min(MAX_CACHED_TRIALS);
         Ok(ScenarioContext {
             scenario,
             state_is_cheap,
             preamble_tokens: plan.agents.iter().map(|_| OnceLock::new()).collect(),
-            initially_unmet,
             engines,
             clients,
             environment,
-            base,
+            worlds,
             seed: plan.seed,
             schedules: (0..cached).map(|_| OnceLock::new()).collect(),
             distinct_schedules: Mutex::default(),
@@ -171,12 +186,40 @@ impl<'a> ScenarioContext<'a> {
     /// Returns true if calls fail that are right as far as an agent can tell: by faults, or because the tools are listed in a
     /// previous contract. An agent that makes its own calls meets no other scheduled error.
     pub(crate) fn fails_by_itself(&self) -> bool {
-        !self.base.def().faults.is_empty() || self.scenario.tools.iter().any(|tool| tool.previous.is_some())
+        self.scenario.has_faults() || self.scenario.tools.iter().any(|tool| tool.previous.is_some())
+    }
+
+    /// Returns the number of the initial state of this trial.
+    pub(crate) fn world_number(&self, trial: u32) -> u32 {
+        trial % self.worlds.len() as u32
+    }
+
+    /// Returns the initial state of this trial.
+    pub(crate) fn initial_state(&self, trial: u32) -> &InitialState {
+        let number = self.world_number(trial);
+        self.worlds[number as usize].get_or_init(|| {
+            let base = Arc::new(WorldBase::new(self.scenario.world(self.seed, number)));
+            let simulator = self.scenario.simulator(Arc::clone(&base));
+            // A simulator always replies.
+            let unmet = initially_unmet(self.scenario, &simulator).unwrap_or_default();
+            InitialState { base, simulator: Some(simulator), unmet }
+        })
+    }
+
+    /// Starts a session in the initial state of this trial.
+    ///
+    /// # Errors
+    /// [`EnvironmentError`] if the environment cannot be opened.
+    pub(crate) fn open_session(&self, trial: u32) -> Result<Box<dyn Session + '_>, EnvironmentError> {
+        match &self.initial_state(trial).simulator {
+            Some(simulator) => simulator.open(),
+            None => self.environment.open(),
+        }
     }
 
     /// Returns the faults of a new episode of this trial.
     pub(crate) fn new_faults(&self, trial: u32) -> Faults {
-        self.base.new_faults().with_draws(DrawKey::of_trial(self.seed, &self.scenario.id, trial))
+        self.initial_state(trial).base.new_faults().with_draws(DrawKey::of_trial(self.seed, &self.scenario.id, trial))
     }
 
     /// Calls `then` with the schedule of this trial, which is the same in every cell.
@@ -185,7 +228,7 @@ impl<'a> ScenarioContext<'a> {
         if let Some(schedule) = cached.and_then(OnceLock::get) {
             return then(schedule);
         }
-        let schedule = self.scenario.schedule(self.seed, trial, self.base.def());
+        let schedule = self.scenario.schedule(self.seed, trial, self.initial_state(trial).base.def());
         match cached.and_then(|cached| Some((cached, self.share(&schedule)?))) {
             Some((cached, shared)) => then(cached.get_or_init(|| shared)),
             None => then(&schedule),
@@ -232,11 +275,12 @@ mod tests {
         for scenario in &scenarios {
             let context = ScenarioContext::new(scenario, &plan, None).unwrap();
             for trial in 0..60 {
-                let drawn = drafts(&scenario.schedule(Seed(1), trial, context.base.def()));
+                let drawn = drafts(&scenario.schedule(Seed(1), trial, context.initial_state(trial).base.def()));
                 assert_eq!(context.with_schedule(trial, drafts), drawn, "{} {trial}", scenario.id);
             }
             distinct += context.distinct_schedules.lock().unwrap().len();
+            assert!(context.worlds.len() == 1 || context.worlds[31].get().is_some(), "{}", scenario.id);
         }
-        assert!(distinct < 60 * scenarios.len() / 2, "{distinct} schedules are distinct");
+        assert!(distinct < 60 * scenarios.len() * 3 / 4, "{distinct} schedules are distinct");
     }
 }

@@ -127,6 +127,7 @@ fn compile_sections(compiler: &mut Compiler<'_>, stored_tools: Option<&str>, mut
         canonical_faults: canonical_json(&expect::faults_json(&faults)),
         faults,
         clock,
+        is_fixed: world.is_fixed,
         key_tables: world.tables.iter().map(|(name, _)| name.clone()).collect(),
         tables: world.into_checked()?,
         steps: steps?,

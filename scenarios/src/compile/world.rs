@@ -12,6 +12,7 @@ use crate::locate::child;
 /// The tables of a file by name, in order; `None` for an invalid one.
 pub(super) struct Tables {
     pub(super) role: Option<String>,
+    pub(super) is_fixed: bool,
     pub(super) tables: Vec<(String, Option<TablePlan>)>,
     /// The columns that handlers write, by table.
     written: BTreeMap<String, BTreeSet<String>>,
@@ -66,8 +67,9 @@ impl Compiler<'_> {
 
 pub(super) fn compile(compiler: &mut Compiler<'_>) -> Tables {
     let role = compiler.section("/world/role");
+    let is_fixed = compiler.section("/world/fixed").unwrap_or_default();
     let mut tables = Vec::new();
-    for name in compiler.keys("/world").into_iter().filter(|name| name != "role") {
+    for name in compiler.keys("/world").into_iter().filter(|name| name != "role" && name != "fixed") {
         let pointer = child("/world", &name);
         // Values that are not mappings, such as a misspelled `role`, are not tables.
         if !compiler.content.pointer(&pointer).is_some_and(Value::is_object) {
@@ -80,7 +82,7 @@ pub(super) fn compile(compiler: &mut Compiler<'_>) -> Tables {
         let plan = file.and_then(|file| table(compiler, &pointer, &name, file));
         tables.push((name, plan));
     }
-    Tables { role, tables, written: written_columns(&compiler.content) }
+    Tables { role, is_fixed, tables, written: written_columns(&compiler.content) }
 }
 
 /// Returns the columns that the handlers of a file write, by table. Nothing is reported: what is wrong is reported elsewhere.

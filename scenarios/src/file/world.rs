@@ -4,12 +4,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The data that the tools act on. Every key except `role` is a table.
+/// The data that the tools act on. Every key except `role` and `fixed` is a table.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[allow(dead_code, reason = "read table by table, so that one broken table hides no problem of another")]
 pub(crate) struct WorldFile {
     /// The role of the caller, for `deny` rules.
     pub role: Option<String>,
+    /// True if generated rows are drawn once for all trials; otherwise each trial has its own, up to 32 different ones.
+    pub fixed: Option<bool>,
     /// A table, by its name.
     #[serde(flatten)]
     pub tables: IndexMap<String, TableFile>,
@@ -31,7 +33,7 @@ pub(crate) struct TableFile {
     /// Written rows, at drawn positions among the generated ones.
     #[serde(default)]
     pub rows: Vec<Object>,
-    /// Generated rows, the same in every trial of a seed.
+    /// Generated rows, drawn by trial unless the world is `fixed`.
     pub generate: Option<GenerateFile>,
 }
 

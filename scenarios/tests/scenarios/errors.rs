@@ -34,7 +34,7 @@ fn ask(text: &str, guardrails: Guardrails, format: &ErrorFormat, mut arguments: 
     let scenario = scenario(text);
     arguments["action"] = json!("a");
     let engine = Engine::new(&scenario.tools, guardrails, format).unwrap();
-    let mut world = World::new(Arc::new(WorldBase::new(scenario.world(Seed(1)))));
+    let mut world = World::new(Arc::new(WorldBase::new(scenario.world(Seed(1), 0))));
     engine.call(&mut world, &ToolCall::new("t", arguments)).response
 }
 

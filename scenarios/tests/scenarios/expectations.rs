@@ -63,7 +63,7 @@ fn each_kind_can_hold_and_fail() {
 fn an_only_row_may_also_have_its_key() {
     let scenario = with_expectation("{row: {in: notes, where: {size: 3}, only: true}}");
     let met = |row: Value| {
-        let mut def = scenario.world(Seed(1));
+        let mut def = scenario.world(Seed(1), 0);
         def.tables[0].rows = vec![row.as_object().unwrap().clone()];
         let world = World::new(Arc::new(WorldBase::new(def)));
         scenario
@@ -83,7 +83,7 @@ fn an_only_row_may_also_have_its_key() {
 #[test]
 fn numbers_are_compared_by_value() {
     let scenario = with_expectation("{row: {in: notes, where: {id: N-07, size: 3.0}}}");
-    let mut def = scenario.world(Seed(1));
+    let mut def = scenario.world(Seed(1), 0);
     let row = def.tables[0].rows.iter_mut().find(|row| row["id"] == "N-07").unwrap();
     row["size"] = json!(3);
     let world = World::new(Arc::new(WorldBase::new(def)));

@@ -184,7 +184,7 @@ fn replies(fault: &str, change: (&str, &str), trial: u32, calls: &[(&str, Value)
     let scenario = scenario(&text.replacen(change.0, change.1, 1));
     let engine = Engine::new(&scenario.tools, Guardrails::ALL, &ErrorFormat::FusionXml).unwrap();
     let draws = healbench_core::DrawKey::of_trial(Seed(1), "lab", trial);
-    let mut world = World::new(Arc::new(WorldBase::new(scenario.world(Seed(1))))).with_draws(draws);
+    let mut world = World::new(Arc::new(WorldBase::new(scenario.world(Seed(1), 0)))).with_draws(draws);
     let answer = |(action, arguments): &(&str, Value)| {
         let mut all = json!({ "action": action });
         all.as_object_mut().unwrap().extend(arguments.as_object().unwrap().clone());
@@ -271,7 +271,7 @@ fn what_a_run_has_stored_is_read_whatever_its_schemas_say() {
 fn an_invented_field_is_a_name_and_no_path() {
     let step = "{call: {tool: rows, action: set, arguments: {id: R-1, name: new, n: {a: 1}}}, mistakes: [{kind: hallucinated_field, field: n.a}]}";
     let scenario = scenario(&lab(&[("SCRIPT", step)]));
-    let draft = scenario.schedule(Seed(1), 0, &scenario.world(Seed(1))).script.steps.remove(0).draft;
+    let draft = scenario.schedule(Seed(1), 0, &scenario.world(Seed(1), 0)).script.steps.remove(0).draft;
     assert_eq!((&draft.arguments["n.a"], &draft.arguments["n"]), (&json!("as discussed"), &json!({"a": 1})));
 }
 

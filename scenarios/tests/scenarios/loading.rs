@@ -13,8 +13,8 @@ fn json_and_yaml_load_alike() {
         let json = load_str("x.json", &text, Syntax::Json).unwrap();
         assert_eq!((&json.id, &json.title, &json.description), (&yaml.id, &yaml.title, &yaml.description));
         assert_eq!((&json.task, &json.tools, &json.expect), (&yaml.task, &yaml.tools, &yaml.expect));
-        let world = yaml.world(Seed(3));
-        assert_eq!(json.world(Seed(3)), world);
+        let world = yaml.world(Seed(3), 0);
+        assert_eq!(json.world(Seed(3), 0), world);
         assert_eq!(json.schedule(Seed(3), 4, &world), yaml.schedule(Seed(3), 4, &world));
         assert_eq!((json.source.extension.as_str(), yaml.source.extension.as_str()), ("json", "yaml"));
     }
@@ -196,7 +196,7 @@ fn byte_order_marks_and_crlf_do_not_matter() {
     let plain = scenario(&unix);
     let windows = scenario(&format!("\u{feff}{}", unix.replace('\n', "\r\n")));
     assert_eq!(windows.tools, plain.tools);
-    assert_eq!(windows.world(Seed(1)), plain.world(Seed(1)));
+    assert_eq!(windows.world(Seed(1), 0), plain.world(Seed(1), 0));
     assert_eq!(windows.source, plain.source);
 
     let broken = format!("\u{feff}{}", unix.replace("max_calls", "max_cals").replace('\n', "\r\n"));
@@ -248,7 +248,7 @@ script: [{call: {tool: ping, arguments: {host: a}}, mistakes: [missing]}]
 "#;
     let scenario = scenario(text);
     assert_eq!(scenario.tools[0].discriminator, None);
-    let step = &scenario.schedule(Seed(1), 0, &scenario.world(Seed(1))).script.steps[0];
+    let step = &scenario.schedule(Seed(1), 0, &scenario.world(Seed(1), 0)).script.steps[0];
     assert_eq!(step.intended.arguments, serde_json::json!({"host": "a"}));
     assert_eq!(step.draft.arguments, serde_json::json!({}));
     assert_eq!(scenario.expect[0].to_string(), "a successful call of ping with host = \"a\"");

@@ -43,7 +43,7 @@ fn quickstart() -> Vec<Scenario> {
 
 /// Returns a new environment and an engine with all guardrails.
 fn world_and_engine(scenario: &Scenario, seed: Seed) -> (World, Engine) {
-    let world = World::new(Arc::new(WorldBase::new(scenario.world(seed))));
+    let world = World::new(Arc::new(WorldBase::new(scenario.world(seed, 0))));
     (world, Engine::new(&scenario.tools, Guardrails::ALL, &ErrorFormat::FusionXml).unwrap())
 }
 

@@ -24,7 +24,7 @@ fn is_rejected(scenario: &Scenario, arguments: &Value, tool: &str) -> bool {
 }
 
 fn steps(scenario: &Scenario, trials: u32) -> impl Iterator<Item = Step> {
-    let world = scenario.world(Seed(7));
+    let world = scenario.world(Seed(7), 0);
     (0..trials).flat_map(move |trial| scenario.schedule(Seed(7), trial, &world).script.steps)
 }
 
@@ -50,7 +50,7 @@ fn every_kind_mutates_the_call_in_its_own_way() {
             match kind.name() {
                 "unknown_id" => {
                     assert!(!rejected, "an unknown id has the right shape: {draft:?}");
-                    let world = scenario.world(Seed(7));
+                    let world = scenario.world(Seed(7), 0);
                     assert!(world.tables[0].rows.iter().all(|row| row["id"] != draft["id"]), "{draft:?}");
                 }
                 "unfiltered_list" => {

@@ -8,10 +8,10 @@ use crate::{CHANGE_CALL, mistakes_yaml, quickstart, scenario};
 fn schedules_are_deterministic() {
     for scenario in quickstart() {
         let again = scenario.clone();
-        let (world, same) = (scenario.world(Seed(5)), again.world(Seed(5)));
+        let (world, same) = (scenario.world(Seed(5), 0), again.world(Seed(5), 0));
         assert_eq!(world, same);
         // Other seeds and trials in between have no effect: draws do not share a stream.
-        again.schedule(Seed(6), 3, &again.world(Seed(6)));
+        again.schedule(Seed(6), 3, &again.world(Seed(6), 0));
         for trial in [0, 1, 17] {
             assert_eq!(scenario.schedule(Seed(5), trial, &world), again.schedule(Seed(5), trial, &same));
         }
@@ -21,10 +21,10 @@ fn schedules_are_deterministic() {
 #[test]
 fn trials_differ_in_mistakes_and_seeds_in_data() {
     let scenario = scenario(&mistakes_yaml(&format!("{CHANGE_CALL}\n    mistakes: [wrong_type]")));
-    let world = scenario.world(Seed(1));
+    let world = scenario.world(Seed(1), 0);
     let hashes: BTreeSet<String> = (0..50).map(|trial| scenario.schedule(Seed(1), trial, &world).hash).collect();
     assert!(hashes.len() > 5, "{}", hashes.len());
-    let other = scenario.world(Seed(2));
+    let other = scenario.world(Seed(2), 0);
     assert_ne!(world, other);
     // The hash includes the data: without mistakes it is the same for all trials of a seed, but not for all seeds.
     let plain = crate::scenario(&mistakes_yaml(CHANGE_CALL));
@@ -33,12 +33,30 @@ fn trials_differ_in_mistakes_and_seeds_in_data() {
     assert_ne!(hash(Seed(1), 0, &world), hash(Seed(2), 0, &other));
 }
 
+/// Twenty trials of a list that was drawn once show one place in it twenty times.
+#[test]
+fn worlds_are_drawn_by_trial_unless_they_are_fixed() {
+    let text = mistakes_yaml(CHANGE_CALL);
+    let drawn = scenario(&text);
+    assert_eq!(drawn.worlds(), 32);
+    let states: Vec<_> = (0..drawn.worlds()).map(|number| drawn.world(Seed(1), number)).collect();
+    let hashes: BTreeSet<String> = states.iter().map(|state| drawn.schedule(Seed(1), 0, state).hash).collect();
+    assert_eq!(hashes.len(), 32, "the hash includes the data");
+    let first = states[0].clone();
+    assert_eq!(drawn.schedule(Seed(1), 0, &first).hash, drawn.schedule(Seed(1), 0, &drawn.world(Seed(1), 0)).hash);
+    let fixed = scenario(&text.replace("world:", "world:\n  fixed: true"));
+    assert_eq!((fixed.worlds(), fixed.world(Seed(1), 0)), (1, first));
+    // Nothing is drawn where all rows are written.
+    let written = quickstart().into_iter().find(|scenario| scenario.id == "quickstart/bad-date").unwrap();
+    assert_eq!(written.worlds(), 1);
+}
+
 #[test]
 fn faults_are_in_the_hash_and_count_as_scheduled() {
     let plain = scenario(&mistakes_yaml(CHANGE_CALL));
     let faulty = mistakes_yaml(CHANGE_CALL).replace("expect:", "faults: [{kind: busy, on: notes.change}]\nexpect:");
     let faulty = scenario(&faulty);
-    let world = plain.world(Seed(1));
+    let world = plain.world(Seed(1), 0);
     let (without, with) = (plain.schedule(Seed(1), 0, &world), faulty.schedule(Seed(1), 0, &world));
     assert!(!without.scheduled && with.scheduled);
     assert_eq!(without.script, with.script);
@@ -51,7 +69,7 @@ fn vectors() {
     let lines: Vec<String> = quickstart()
         .iter()
         .map(|scenario| {
-            let schedule = scenario.schedule(Seed(2025), 3, &scenario.world(Seed(2025)));
+            let schedule = scenario.schedule(Seed(2025), 3, &scenario.world(Seed(2025), 0));
             format!("{} {} {}", schedule.hash, scenario.id, schedule.script.steps[0].draft.arguments)
         })
         .collect();
@@ -81,7 +99,7 @@ fn generated_rows() {
         "world:\n  extra:\n    key: no\n    key_prefix: E-\n    rows: [{no: last}]\n    generate:\n      count: 3\n      fields:\n        \
          a: {phrase: [[x, y], [z]]}\n        b: {value: null}\n        c: {range: [-2, -2]}",
     );
-    let world = scenario(&text).world(Seed(2));
+    let world = scenario(&text).world(Seed(2), 0);
     let rows: Vec<String> = world.tables[0].rows.iter().map(|row| serde_json::to_string(row).unwrap()).collect();
     assert_eq!(world.tables[0].name, "extra");
     insta::assert_snapshot!(rows.join("\n"), @r#"

@@ -105,7 +105,7 @@ fn authors_say_what_a_server_does_not_know() {
     let mistake = "[{kind: unknown_id, field: path, value: \"{dir}/lost.txt\"}]";
     let (_folder, file) = folder(&SCENARIO.replace("[missing]", mistake));
     let scenario = load_file(&file).unwrap();
-    let schedule = scenario.schedule(Seed(1), 0, &scenario.world(Seed(1)));
+    let schedule = scenario.schedule(Seed(1), 0, &scenario.world(Seed(1), 0));
     assert_eq!(schedule.script.steps[0].draft.arguments["path"], "/episode/lost.txt");
 }
 

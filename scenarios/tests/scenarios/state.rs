@@ -36,7 +36,7 @@ impl Library {
 #[test]
 fn the_script_meets_all_expectations() {
     let mut library = Library::open(LIBRARY);
-    for step in library.scenario.schedule(Seed(1), 0, &library.scenario.world(Seed(1))).script.steps {
+    for step in library.scenario.schedule(Seed(1), 0, &library.scenario.world(Seed(1), 0)).script.steps {
         let reply = library.engine.call(&mut library.world, &step.intended);
         assert!(!reply.response.is_error, "{}", reply.response.text());
     }

@@ -45,7 +45,7 @@ pub(crate) fn call(args: &CallArgs, terminal: &Terminal) -> Result<ExitStatus, C
                 ))
                 .help("run it, and look at its calls with `healbench show`"));
             }
-            let world = scenario.world(Seed(args.conditions.seed));
+            let world = scenario.world(Seed(args.conditions.seed), 0);
             (scenario.tools, world, scenario.awareness)
         }
         (None, Some(path)) => {

@@ -71,7 +71,7 @@ fn serve_scenario(path: &Path, args: &ServeArgs, terminal: &Terminal) -> Result<
     let environments = server_environments(supervisor.clone());
     let make_environment: Option<&EnvironmentFactory<'_>> = scenario.server.as_ref().map(|_| &environments as _);
     let context = ScenarioContext::new(&scenario, &plan, make_environment)?;
-    let mut session = context.open(0).map_err(no_reply)?;
+    let mut session = context.open(0, args.trial).map_err(no_reply)?;
     print_task(&scenario, &context, args.trial, terminal);
     let server = ToolServer::new(SERVER_NAME, tool_definitions(context.tools()));
     let limits = Limits::new(&scenario.tools);

@@ -34,7 +34,7 @@ fn scenarios() {
         for syntax in [Syntax::Yaml, Syntax::Json] {
             match load_str("file", text, syntax) {
                 Ok(scenario) => {
-                    let world = scenario.world(Seed(1));
+                    let world = scenario.world(Seed(1), 0);
                     let _ = scenario.schedule(Seed(1), 0, &world);
                     let engine = Engine::new(&scenario.tools, Guardrails::ALL, &ErrorFormat::FusionXml);
                     if let (Ok(engine), Some(tool)) = (engine, scenario.tools.first()) {

@@ -145,6 +145,7 @@ mod tests {
             sha256: String::new(),
             claims: Vec::new(),
             waits_on_retry: false,
+            worlds: 1,
         };
         RunManifest {
             format_version: FORMAT_VERSION,

@@ -141,7 +141,7 @@ pub(super) fn error_texts<'c>(
     let texts = calls.map(|(step, call)| {
         let answers = plan.conditions.iter().zip(&context.engines).filter_map(|(condition, engine)| {
             // No server is started: only what the engine answers is known of it.
-            let mut session = context.environment.open().unwrap_or_else(|error| Box::new(Unavailable(error)));
+            let mut session = context.open_session(0).unwrap_or_else(|error| Box::new(Unavailable(error)));
             let mut answer = |call| {
                 let mut faults = Faults::none();
                 // The simulator always replies.

@@ -49,9 +49,10 @@ fn texts(fault: &str, calls: &[(&str, Value)], seed: u64, trial: u32) -> Vec<Str
     let text = PARCELS.replace("FAULT", fault);
     let scenario = healbench_scenarios::load_str("task.yaml", &text, healbench_scenarios::Syntax::Yaml).unwrap();
     let engine = healbench_engine::Engine::new(&scenario.tools, Guardrails::ALL, &ErrorFormat::FusionXml).unwrap();
-    let mut world =
-        healbench_engine::World::new(std::sync::Arc::new(healbench_engine::WorldBase::new(scenario.world(Seed(seed)))))
-            .with_draws(healbench_core::DrawKey::of_trial(Seed(seed), &scenario.id, trial));
+    let mut world = healbench_engine::World::new(std::sync::Arc::new(healbench_engine::WorldBase::new(
+        scenario.world(Seed(seed), 0),
+    )))
+    .with_draws(healbench_core::DrawKey::of_trial(Seed(seed), &scenario.id, trial));
     let answer = |(action, arguments): &(&str, Value)| {
         let mut all = json!({ "action": action });
         all.as_object_mut().unwrap().extend(arguments.as_object().unwrap().clone());

@@ -87,7 +87,7 @@ fn a_clock_is_in_the_hash_and_has_the_name_of_its_tool_to_itself() {
     let load = |text: &str| load_str("task.yaml", text, Syntax::Yaml);
     let hash = |clock: &str| {
         let scenario = load(&with_clock(clock)).unwrap();
-        scenario.schedule(Seed(1), 0, &scenario.world(Seed(1))).hash
+        scenario.schedule(Seed(1), 0, &scenario.world(Seed(1), 0)).hash
     };
     let hashes = ["", "clock: none", "clock: wait_tool", "clock: on_retry"].map(hash);
     assert_eq!(hashes[0], hashes[1]);
@@ -151,7 +151,7 @@ fn the_cache_changes_no_answer_whatever_the_clock() {
             scenarios.iter().map(|scenario| ScenarioContext::new(scenario, &plan, None).unwrap()).collect();
         for calls in records.calls.chunk_by(|a, b| a.episode == b.episode) {
             let cell = plan.cell(calls[0].episode).unwrap();
-            let mut session = contexts[cell.scenario].open(cell.condition).unwrap();
+            let mut session = contexts[cell.scenario].open(cell.condition, cell.trial).unwrap();
             for row in calls {
                 let call = ToolCall::new(&*row.tool, serde_json::from_str(&row.arguments).unwrap());
                 let answer = session.call(&call).unwrap();
