@@ -44,12 +44,12 @@ pub use sample_sizes::{
 };
 pub use schema::{JsonSchemaKind, json_schema};
 pub use summary::{
-    ALPHA, Ablation, AgentGain, AgentReport, Agents, Alone, Alternative, Answer, CallsAt, Choice, ClaimReport,
-    ClaimRow, ClaimVerdict, Claims, ConditionResult, ContentAndForm, ContentInteraction, Difference, EQUIVALENCE,
-    Effect, EqualRows, Example, Finding, Gain, HeadlineComparison, HeadlineConditions, LAST_CALL_NUMBER, ModelReport,
-    NamedCondition, OtherTrial, Pair, PairedDifference, Pass, Repair, Report, ReportRow, Retries, ScenarioRate, Scope,
-    SelectedAgent, Selection, Server, Single, SwitchEffect, Totals, Verdict, Who, WithoutEach, WorstTool,
-    agents_by_information, equal_rows, select, suite_name, summarize, verdict,
+    ALPHA, Ablation, AgentGain, AgentReport, Agents, Alone, Alternative, Answer, CallsAt, Carried, Carrier, Choice,
+    ClaimReport, ClaimRow, ClaimVerdict, Claims, ConditionResult, ContentAndForm, ContentInteraction, Difference,
+    EQUIVALENCE, Effect, EqualRows, Example, FamilyRate, Finding, Gain, HeadlineComparison, HeadlineConditions,
+    LAST_CALL_NUMBER, ModelReport, NamedCondition, OtherTrial, POWER, Pair, PairedDifference, Pass, Repair, Report,
+    ReportRow, Retries, ScenarioRate, Scope, SelectedAgent, Selection, Server, Single, SwitchEffect, Totals, Verdict,
+    Who, WithoutEach, WorstTool, agents_by_information, equal_rows, select, suite_name, summarize, verdict,
 };
 pub use transcript::{
     ArgumentChange, CallStep, JsonSpan, SentCall, SpanChange, Transcript, TranscriptStep, diff_arguments,

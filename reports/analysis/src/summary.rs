@@ -9,6 +9,7 @@ mod compute;
 mod examples;
 mod headline;
 mod outcomes;
+mod pairs;
 mod positions;
 mod selection;
 mod sums;
@@ -26,9 +27,9 @@ use crate::rate::{Rate, by_name};
 use crate::statistics::{FixedWithin, Interval, Median, ThisSuite};
 pub use answer::verdict;
 pub use answer::{
-    ALPHA, AgentGain, Agents, Alone, Alternative, Answer, Choice, Claims, ConditionResult, ContentAndForm,
-    ContentInteraction, EQUIVALENCE, Finding, Gain, NamedCondition, Pair, Server, Single, SwitchEffect, Verdict, Who,
-    WithoutEach, WorstTool,
+    ALPHA, AgentGain, Agents, Alone, Alternative, Answer, Carried, Carrier, Choice, Claims, ConditionResult,
+    ContentAndForm, ContentInteraction, EQUIVALENCE, Finding, Gain, NamedCondition, POWER, Pair, Server, Single,
+    SwitchEffect, Verdict, Who, WithoutEach, WorstTool,
 };
 pub use claims::{ClaimReport, ClaimRow, ClaimVerdict};
 pub use compute::{Scope, suite_name, summarize};
@@ -225,6 +226,8 @@ pub struct ReportRow {
     pub calls_by_number: Vec<CallsAt>,
     /// The success rate of each scenario, in the order of the plan.
     pub scenarios: Vec<ScenarioRate>,
+    /// Success by family of scenarios, in the order of the plan; empty for one family.
+    pub families: Vec<FamilyRate>,
 }
 
 impl ReportRow {
@@ -259,6 +262,21 @@ pub struct ModelReport {
     pub usd_per_episode: Option<f64>,
     /// The model's latency in milliseconds over its turns.
     pub latency_ms_per_turn: Rate,
+}
+
+/// The success of one row in a family of scenarios.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct FamilyRate {
+    /// The part of the scenarios' ids before the first slash.
+    pub family: String,
+    /// The number of its scenarios.
+    pub scenarios: u64,
+    /// Successes among scored episodes.
+    pub success: Rate,
+    /// The success minus that of the reference condition, over the trials that both have; null without a reference, and for its row.
+    pub difference: Option<f64>,
+    /// Its interval for other scenarios of the family, for this family alone; null for fewer than two clusters.
+    pub interval: Option<Interval>,
 }
 
 /// One row on one scenario.
@@ -341,7 +359,7 @@ pub struct PairedDifference {
     pub interval: Option<Interval>,
     /// The two-sided test of the same statistic.
     pub p_value: Option<f64>,
-    /// The same, adjusted by Holm for all comparisons with the reference condition in the report.
+    /// The same, adjusted by Holm for all pairs of conditions of the agent.
     pub p_adjusted: Option<f64>,
     /// What the same scenarios would show if they were run again; null if nothing varies, as with simulated readers and
     /// replays, and for fewer than two pairs.
@@ -388,7 +406,7 @@ pub struct Effect {
     pub success: Difference,
     /// The two-sided test of the effect between two conditions on success; null for other effects.
     pub p_value: Option<f64>,
-    /// The same, adjusted by Holm for all such effects of the report.
+    /// The same, adjusted by Holm for all pairs of conditions of the agent.
     pub p_adjusted: Option<f64>,
     /// On the tokens of an episode, whatever its outcome: those of calls, responses and prose.
     pub tokens: Difference,

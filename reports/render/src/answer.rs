@@ -1,11 +1,13 @@
 //! The answer of a run as sentences, the same in every output.
 
+use std::fmt::Write as _;
+
 use super::number::{
     count, p_value, percent, percent_interval, pluralize, points, points_interval, rate_amount, rate_percent,
 };
 use healbench_analysis::{
-    AgentGain, Agents, Alone, Alternative, Answer, Choice, Claims, ConditionResult, ContentAndForm, EQUIVALENCE,
-    Finding, Gain, Pair, Rate, Server, Single, SwitchEffect, Verdict, Who, WithoutEach,
+    AgentGain, Agents, Alone, Alternative, Answer, Carried, Carrier, Choice, Claims, ConditionResult, ContentAndForm,
+    EQUIVALENCE, Finding, Gain, POWER, Pair, Rate, Server, Single, SwitchEffect, Verdict, Who, WithoutEach,
 };
 use healbench_text::plain_text;
 
@@ -37,7 +39,7 @@ fn sentence(answer: &Answer, finding: &Finding, several: bool) -> String {
     };
     match finding {
         Finding::Single(single) => single_text(single, answer.scenarios),
-        Finding::Pair(pair) => named(&pair.agent, limited(pair_text(pair))),
+        Finding::Pair(pair) => named(&pair.agent, limited(pair_text(pair, answer.may_recommend))),
         Finding::Choice(choice) => named(&choice.agent, limited(choice_text(choice))),
         Finding::ContentAndForm(found) => named(&found.agent, limited(content_text(found))),
         Finding::WithoutEach(found) => named(&found.agent, limited(without_text(found))),
@@ -99,6 +101,7 @@ fn estimate_in_points(gain: &Gain) -> String {
 fn with_interval(gain: &Gain, unit: &str) -> String {
     let difference = gain.difference.map_or(super::number::UNKNOWN.to_owned(), points);
     let interval = gain.interval.map(|interval| format!(" {}", points_interval(interval))).unwrap_or_default();
+    let interval = if gain.verdict == Verdict::Equal { String::new() } else { interval };
     let excludes_zero = gain.interval.is_some_and(|interval| interval.lower > 0.0 || interval.upper < 0.0);
     let adjusted = match gain.verdict {
         Verdict::Unclear if excludes_zero => format!(", adjusted p {}", p_value(gain.p_adjusted)),
@@ -126,15 +129,33 @@ fn relative(first: Rate, second: Rate) -> Option<f64> {
     (second > 0.0).then(|| first / second - 1.0)
 }
 
-/// `; 40 more scenarios would tell`.
-fn would_tell(gain: &Gain) -> String {
-    match gain.more_scenarios {
-        None => String::new(),
-        Some(more) if more > MAX_MORE_SCENARIOS => {
-            format!("; >{} more scenarios would tell", count(MAX_MORE_SCENARIOS))
+/// `; 120 more scenarios would show 5 points (80% power)`.
+fn would_show(gain: &Gain) -> String {
+    let more = match gain.more_scenarios {
+        None => return String::new(),
+        Some(more) if more > MAX_MORE_SCENARIOS => format!(">{} more scenarios", count(MAX_MORE_SCENARIOS)),
+        Some(more) => pluralize(more, "more scenario"),
+    };
+    let [difference, power] = [EQUIVALENCE, POWER].map(percent);
+    format!("; {more} would show {} points ({power} power)", difference.trim_end_matches('%'))
+}
+
+/// `; 62% of the difference is shop/unknown-id; 94% of that in tokens is shop/list (without it 1,292 → 1,159)`, from the second condition to
+/// the first.
+fn carried_by(carriers: &[Carrier]) -> String {
+    let text = |carrier: &Carrier| {
+        let (share, cluster) = (percent(carrier.share), plain_text(&carrier.cluster));
+        let [first, second] = carrier.without;
+        match carrier.of {
+            Carried::Success => format!("; {share} of the difference is {cluster}"),
+            Carried::Tokens => format!(
+                "; {share} of that in tokens is {cluster} (without it {} → {})",
+                rate_amount(second),
+                rate_amount(first)
+            ),
         }
-        Some(more) => format!("; {} would tell", pluralize(more, "more scenario")),
-    }
+    };
+    carriers.iter().map(text).collect()
 }
 
 fn single_text(single: &Single, scenarios: u64) -> String {
@@ -149,10 +170,19 @@ fn single_text(single: &Single, scenarios: u64) -> String {
     )
 }
 
-fn pair_text(pair: &Pair) -> String {
+fn pair_text(pair: &Pair, may_recommend: bool) -> String {
     let (first, second) = (&pair.first, &pair.second);
     let tokens = relative(first.billed_tokens_per_episode, second.billed_tokens_per_episode);
-    match pair.gain.verdict {
+    let text = match pair.gain.verdict {
+        Verdict::Equal => {
+            let cost = tokens.map(|share| (share, percent(if share > 0.0 { share / (1.0 + share) } else { -share })));
+            let cost = match cost {
+                Some((share, less)) if share < 0.0 => format!("; {} costs {less} less", name(first)),
+                Some((share, less)) if share > 0.0 => format!("; {} costs {less} less", name(second)),
+                _ => String::new(),
+            };
+            format!("{} and {} are equal here, in every trial{cost}", name(first), name(second))
+        }
         Verdict::Clear => {
             let cost = match tokens {
                 None => String::new(),
@@ -160,14 +190,14 @@ fn pair_text(pair: &Pair) -> String {
                 Some(share) if share < 0.0 => format!(", {} fewer tokens", percent(-share)),
                 Some(share) => format!(", {} more tokens", percent(share)),
             };
-            format!(
-                "Use {}: {} over {} ({} → {}){cost}",
-                name(first),
+            let (gain, rates) = (
                 estimate_in_points(&pair.gain),
-                name(second),
-                rate_percent(second.success),
-                rate_percent(first.success),
-            )
+                [second, first].map(|result| rate_percent(result.success)).join(" → "),
+            );
+            match may_recommend {
+                true => format!("Use {}: {gain} over {} ({rates}){cost}", name(first), name(second)),
+                false => format!("{} is better than {}: {gain} ({rates}){cost}", name(first), name(second)),
+            }
         }
         Verdict::Same => {
             let equal = format!("Equal within 5 points ({})", estimate(&pair.gain));
@@ -187,7 +217,7 @@ fn pair_text(pair: &Pair) -> String {
             name(first),
             name(second),
             estimate(&pair.gain),
-            would_tell(&pair.gain)
+            would_show(&pair.gain)
         ),
         Verdict::Unknown => match pair.gain.difference {
             None => format!("{} and {} have no trial in which both are scored", name(first), name(second)),
@@ -199,36 +229,52 @@ fn pair_text(pair: &Pair) -> String {
                 rate_percent(second.success)
             ),
         },
-    }
+    };
+    format!("{text}{}", carried_by(&pair.carriers))
 }
 
 fn choice_text(choice: &Choice) -> String {
     let cost = rate_amount(choice.choice.billed_tokens_per_episode);
-    let (worse, as_good): (Vec<&Alternative>, Vec<&Alternative>) =
+    let (worse, open): (Vec<&Alternative>, Vec<&Alternative>) =
         choice.others.iter().partition(|other| other.is_worse());
     let chosen =
         format!("{} ({}, {cost} tokens per episode)", name(&choice.choice), rate_percent(choice.choice.success));
-    if worse.is_empty() {
-        let rates = || choice.others.iter().map(|other| other.result.success.rate).chain([choice.choice.success.rate]);
-        let (low, high) = (rates().flatten().fold(1.0, f64::min), rates().flatten().fold(0.0, f64::max));
-        let range = if low < high { format!(" ({} to {})", percent(low), percent(high)) } else { String::new() };
-        let lowest = lowest_unclear(choice);
-        let cheapest = if lowest.is_some() { "cheapest within 5 points of the best" } else { "cheapest" };
-        let more = lowest.map(|(other, gain)| would_tell_apart(choice, other, &gain)).unwrap_or_default();
-        return format!("No {} stands out{range}; the {cheapest} is {chosen}{more}", choice.noun);
-    }
-    let mut parts = vec![format!("Use {chosen}")];
-    // The gain of the best one over the chosen one is that of the chosen one, the other way around.
-    let is_same = |other: &&Alternative| other.gain.or(choice.gain).is_some_and(|gain| gain.verdict == Verdict::Same);
-    let (same, unclear): (Vec<&Alternative>, Vec<&Alternative>) = as_good.iter().partition(|other| is_same(other));
-    for (others, one, several) in [(same, "is", "are"), (unclear, "may be", "may be")] {
-        let names: Vec<String> = others.iter().map(|other| name(&other.result)).collect();
-        if !names.is_empty() {
-            let verb = if names.len() == 1 { one } else { several };
-            parts.push(format!("{} {verb} as good", list(&names)));
+    let names = |of: &[&Alternative]| list(&of.iter().map(|other| name(&other.result)).collect::<Vec<_>>());
+    let mut parts = Vec::new();
+    let mut open_gain = None;
+    if choice.is_recommended {
+        parts.push(format!("Use {chosen}"));
+        // The gain of the best one over the chosen one is that of the chosen one, the other way around.
+        let is =
+            |other: &&&Alternative, verdict| other.gain.or(choice.gain).is_some_and(|gain| gain.verdict == verdict);
+        let (equal, rest): (Vec<&Alternative>, Vec<&Alternative>) =
+            open.iter().partition(|one| is(one, Verdict::Equal));
+        let (same, rest): (Vec<&Alternative>, Vec<&Alternative>) = rest.iter().partition(|one| is(one, Verdict::Same));
+        for (others, said) in [(equal, "equal here"), (same, "as good"), (rest, "not 5 points better")] {
+            if !others.is_empty() {
+                let verb = if others.len() == 1 { "is" } else { "are" };
+                parts.push(format!("{} {verb} {said}", names(&others)));
+            }
         }
+    } else if open.is_empty() {
+        parts.push(format!("{chosen} is the best"));
+    } else {
+        let gains = open.iter().filter_map(|other| other.gain).chain(choice.gain);
+        let difference = |gain: &Gain| gain.difference.unwrap_or_default();
+        let gain = gains.min_by(|a, b| difference(a).total_cmp(&difference(b))).map(Gain::reversed);
+        let mut all: Vec<&ConditionResult> = open.iter().map(|other| &other.result).collect();
+        all.push(&choice.choice);
+        // In descending order of success; of equal ones the chosen one, which is the cheapest, first.
+        all.sort_by(|a, b| b.success.rate.unwrap_or(-1.0).total_cmp(&a.success.rate.unwrap_or(-1.0)));
+        let all = list(&all.into_iter().map(name).collect::<Vec<_>>());
+        parts.push(match gain {
+            Some(gain) if gain.verdict == Verdict::Equal => format!("{all} are equal here, in every trial"),
+            Some(gain) => format!("No difference is shown between {all} ({})", estimate(&gain)),
+            None => format!("No difference is shown between {all}"),
+        });
+        open_gain = gain;
     }
-    // Gains are over the one with the most successes, which need not be the cheapest that is as good.
+    // Gains are over the one with the most successes, which need not be the chosen one.
     let best = choice.others.iter().find(|other| other.gain.is_none());
     let than = best.map(|best| format!(" than {}", name(&best.result))).unwrap_or_default();
     let shown = if worse.len() > MAX_NAMES { MAX_NAMES - 1 } else { worse.len() };
@@ -240,23 +286,14 @@ fn choice_text(choice: &Choice) -> String {
     if shown < worse.len() {
         parts.push(format!("{} more are worse", count((worse.len() - shown) as u64)));
     }
-    parts.join("; ")
-}
-
-/// Returns the condition with the fewest successes, if it is below the best one by more than what counts as equal and that is not clear.
-fn lowest_unclear(choice: &Choice) -> Option<(&Alternative, Gain)> {
-    let below = choice.others.iter().filter_map(|other| other.gain.map(|gain| (other, gain)));
-    let far = below.filter(|(_, gain)| gain.difference.is_some_and(|difference| difference < -EQUIVALENCE));
-    far.rev().find(|(_, gain)| gain.verdict != Verdict::Clear)
-}
-
-/// `; 40 more scenarios would tell bare from fusion`; empty if their number is unknown.
-fn would_tell_apart(choice: &Choice, other: &Alternative, gain: &Gain) -> String {
-    let best = choice.others.iter().find(|other| other.gain.is_none()).map_or(&choice.choice, |best| &best.result);
-    match would_tell(gain) {
-        more if more.is_empty() => more,
-        more => format!("{more} {} from {}", name(&other.result), name(best)),
+    let mut text = parts.join("; ");
+    if let Some(gain) = open_gain {
+        if let Some(saving) = choice.saving {
+            _ = write!(text, "; {} is the cheapest by {}", name(&choice.choice), percent(saving));
+        }
+        text.push_str(&would_show(&gain));
     }
+    text + &carried_by(&choice.carriers)
 }
 
 fn content_text(found: &ContentAndForm) -> String {
@@ -281,7 +318,7 @@ fn content_text(found: &ContentAndForm) -> String {
         false => format!(
             "No content is clearly better than {reference} ({content} {}){}",
             estimate(&found.content_gain),
-            would_tell(&found.content_gain)
+            would_show(&found.content_gain)
         ),
     };
     let form = format!("{} over {}", plain_text(&found.format), plain_text(&found.reference_format));
@@ -372,12 +409,15 @@ fn agents_text(agents: &Agents) -> String {
         );
     }
     if better.is_empty() {
-        if unclear.iter().all(|of| of.gain.verdict == Verdict::Same) {
+        if unclear.iter().all(|of| of.gain.verdict == Verdict::Equal) {
+            return format!("{first} and {second} are equal here for all {all} agents, in every trial");
+        }
+        if unclear.iter().all(|of| matches!(of.gain.verdict, Verdict::Same | Verdict::Equal)) {
             return format!("{first} and {second} are equal within 5 points for all {all} agents");
         }
         let more = unclear.iter().filter_map(|of| of.gain.more_scenarios).max();
         let more =
-            more.map(|more| would_tell(&Gain { more_scenarios: Some(more), ..unclear[0].gain })).unwrap_or_default();
+            more.map(|more| would_show(&Gain { more_scenarios: Some(more), ..unclear[0].gain })).unwrap_or_default();
         return format!(
             "No clear difference between {first} and {second} for any of {all} agents ({}){more}",
             with_gains(&unclear)

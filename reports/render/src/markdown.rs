@@ -264,7 +264,7 @@ fn notes(report: &Report) -> Vec<String> {
          bootstrap for the rest). Of a rate: for the same scenarios run again (Wilson)."
     )];
     if report.headline.is_some() {
-        notes.push("p: for other scenarios, adjusted by Holm for the agents.".to_owned());
+        notes.push("p: for other scenarios, adjusted by Holm for all pairs of conditions of an agent.".to_owned());
         if report.agents.iter().any(|agent| agent.headline.is_some_and(|comparison| comparison.success.unmatched > 0)) {
             notes.push("Sentences are over pairs, US $ and the table over all scored episodes.".to_owned());
         }

@@ -47,6 +47,14 @@ fn full(report: &Report, options: TerminalOptions) -> Vec<String> {
         }
     }
     lines.extend(ablation::lines(report, &report.ablation, options));
+    if options.detail >= Detail::Metrics {
+        for agent in &report.agents {
+            for table in by_family(report, agent, options.width) {
+                lines.push(String::new());
+                lines.extend(table.lines(options.width, options.color));
+            }
+        }
+    }
     if options.detail >= Detail::Scenarios {
         for agent in &report.agents {
             for table in scenarios(report, agent, options.width) {
@@ -307,11 +315,38 @@ fn table_of<'a>(
     Table { heads: heads.into_iter().map(|head| head.map(str::to_owned)).collect(), lines }
 }
 
-/// Builds tables of one agent's successes by scenario with one column per condition; as many as needed to stay within
-/// the width.
+/// Builds tables of one agent's successes by scenario.
 fn scenarios(report: &Report, agent: &AgentReport, width: usize) -> Vec<Table> {
-    let label = |scenario: &str| format!("{INDENT}{}", plain_text(scenario));
-    let labels = report.scenarios.iter().map(|scenario| label(scenario).width()).max().unwrap_or(0);
+    by_condition(agent, width, &report.scenarios, |row, index| {
+        let success = row.scenarios.get(index).map(|cell| cell.success).filter(|rate| rate.denominator > 0);
+        success.map_or(UNKNOWN.to_owned(), |rate| format!("{}/{}", count(rate.numerator), count(rate.denominator)))
+    })
+}
+
+/// Builds tables of one agent's successes by family, with the differences to the reference; none for one family.
+fn by_family(report: &Report, agent: &AgentReport, width: usize) -> Vec<Table> {
+    let Some(row) = agent.rows.first().filter(|row| !row.families.is_empty()) else { return Vec::new() };
+    let names: Vec<String> =
+        row.families.iter().map(|family| format!("{} ({})", family.family, count(family.scenarios))).collect();
+    let is_reference = |row: &ReportRow| report.reference.as_deref() == Some(row.condition.label().as_str());
+    by_condition(agent, width, &names, |row, index| {
+        let family = &row.families[index];
+        let success = family.success.rate.map_or(UNKNOWN.to_owned(), percent);
+        let difference = family.difference.filter(|_| !is_reference(row)).map(|of| format!(" {}", points(of)));
+        let interval = family.interval.map(|of| format!(" {}", points_interval(of)));
+        format!("{success}{}{}", difference.unwrap_or_default(), interval.unwrap_or_default())
+    })
+}
+
+/// Builds tables of one agent with a line for each name and one column per condition; as many as needed to stay within the width.
+fn by_condition(
+    agent: &AgentReport,
+    width: usize,
+    names: &[String],
+    cell: impl Fn(&ReportRow, usize) -> String,
+) -> Vec<Table> {
+    let label = |name: &str| format!("{INDENT}{}", plain_text(name));
+    let labels = names.iter().map(|name| label(name).width()).max().unwrap_or(0);
     let build = |rows: &[ReportRow]| {
         let heads = rows
             .iter()
@@ -321,14 +356,9 @@ fn scenarios(report: &Report, agent: &AgentReport, width: usize) -> Vec<Table> {
             })
             .collect();
         let mut lines = vec![TableLine::Title(StyledSpan::new(plain_text(&agent.title), Paint::Bold))];
-        for (index, scenario) in report.scenarios.iter().enumerate() {
-            let cells = rows.iter().map(|row| {
-                let success = row.scenarios.get(index).map(|cell| cell.success);
-                plain_cell(success.filter(|rate| rate.denominator > 0).map_or(UNKNOWN.to_owned(), |rate| {
-                    format!("{}/{}", count(rate.numerator), count(rate.denominator))
-                }))
-            });
-            lines.push(TableLine::Row { label: label(scenario), cells: cells.collect() });
+        for (index, name) in names.iter().enumerate() {
+            let cells = rows.iter().map(|row| plain_cell(cell(row, index)));
+            lines.push(TableLine::Row { label: label(name), cells: cells.collect() });
         }
         Table { heads, lines }
     };

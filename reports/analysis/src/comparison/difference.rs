@@ -14,9 +14,15 @@ pub(crate) struct Cluster {
     fewer: u64,
     /// The number of pairs in which at least one side is null.
     unknown: u64,
+    /// The number of its scenarios' family.
+    stratum: u32,
 }
 
 impl Cluster {
+    pub(crate) fn of_family(stratum: u32) -> Cluster {
+        Cluster { stratum, ..Cluster::default() }
+    }
+
     pub(crate) fn add(&mut self, metric: Metric, base: &EpisodeMetrics, candidate: &EpisodeMetrics) {
         let (Some(before), Some(after)) = (base.get(metric), candidate.get(metric)) else {
             self.unknown += 1;
@@ -45,7 +51,7 @@ pub(crate) fn difference(
     let known = pairs > 0 && (metric.is_rate() || sum(|c| c.unknown) == 0);
     let mean = |total: f64| known.then(|| total / pairs as f64);
     let (base, candidate) = (total(|c| c.base), total(|c| c.candidate));
-    let of_pairs = |c: &Cluster| ClusterPairs { pairs: c.pairs, gains: c.more, losses: c.fewer };
+    let of_pairs = |c: &Cluster| ClusterPairs { pairs: c.pairs, gains: c.more, losses: c.fewer, stratum: c.stratum };
     let counts: Vec<ClusterPairs> = clusters.iter().map(of_pairs).collect();
     let clustered = if metric.is_rate() { clustered_difference(&counts, confidence) } else { None };
     let interval = if metric.is_rate() {
@@ -54,7 +60,7 @@ pub(crate) fn difference(
         let clusters: Vec<ClusterSums> = clusters
             .iter()
             .filter(|cluster| cluster.pairs > 0)
-            .map(|c| ClusterSums { numerator: c.candidate - c.base, denominator: c.pairs as f64 })
+            .map(|c| ClusterSums { numerator: c.candidate - c.base, denominator: c.pairs as f64, stratum: c.stratum })
             .collect();
         bca_ratio(&clusters, resamples, confidence)
     };

@@ -105,10 +105,11 @@ fn contrasts(plan: &Plan, episodes: &RunEpisodes, agent: usize, conditions: [usi
     let has_copies = plan.agents[agent].is_deterministic();
     let mut names: Vec<&str> = Vec::new();
     let mut clusters: Vec<ClusterSums> = Vec::new();
+    let families = plan.families();
     for (scenario, planned) in plan.scenarios.iter().enumerate() {
         let at = names.iter().position(|known| *known == planned.cluster).unwrap_or_else(|| {
             names.push(&planned.cluster);
-            clusters.push(ClusterSums { numerator: 0.0, denominator: 0.0 });
+            clusters.push(ClusterSums { numerator: 0.0, denominator: 0.0, stratum: families[scenario] });
             names.len() - 1
         });
         let mut seen = BTreeSet::new();

@@ -482,11 +482,11 @@ fn cell(
     // One cluster for all scenarios that vary one situation.
     let mut names: Vec<&str> = Vec::new();
     let mut clusters = vec![Vec::new(); Metric::ALL.len()];
-    for scenario in 0..plan.scenarios.len() {
+    for (scenario, family) in plan.families().into_iter().enumerate() {
         let name = plan.scenarios[scenario].cluster.as_str();
         let at = names.iter().position(|known| *known == name).unwrap_or_else(|| {
             names.push(name);
-            clusters.iter_mut().for_each(|clusters| clusters.push(Cluster::default()));
+            clusters.iter_mut().for_each(|clusters| clusters.push(Cluster::of_family(family)));
             names.len() - 1
         });
         let (mut known, mut paired) = (BTreeSet::new(), BTreeSet::new());

@@ -168,13 +168,14 @@ impl Pairing<'_> {
         let mut names: Vec<&str> = Vec::new();
         let mut clusters = vec![Vec::new(); Metric::ALL.len()];
         let (mut pairs, mut changed) = (0, 0);
+        let families = before.families();
         let has_copies = before.agents[agents[0]].is_deterministic() && after.agents[agents[1]].is_deterministic();
         for (scenario, other_scenario) in self.scenarios.clone() {
             let mut counted = has_copies.then(BTreeSet::new);
             let name = before.scenarios[scenario].cluster.as_str();
             let at = names.iter().position(|known| *known == name).unwrap_or_else(|| {
                 names.push(name);
-                clusters.iter_mut().for_each(|clusters| clusters.push(Cluster::default()));
+                clusters.iter_mut().for_each(|clusters| clusters.push(Cluster::of_family(families[scenario])));
                 names.len() - 1
             });
             for trial in 0..before.trials.min(after.trials) {

@@ -128,7 +128,7 @@ fn task_rate([numerator, denominator]: Share, clusters: impl Iterator<Item = Sha
     let rate = Rate::of(numerator, denominator);
     let clusters: Vec<ClusterSums> = clusters
         .filter(|[_, all]| *all > 0)
-        .map(|[part, all]| ClusterSums { numerator: part as f64, denominator: all as f64 })
+        .map(|[part, all]| ClusterSums { numerator: part as f64, denominator: all as f64, stratum: 0 })
         .collect();
     if clusters.len() < MIN_CLUSTERS {
         return TaskRate { rate, interval: None };

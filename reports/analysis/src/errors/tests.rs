@@ -64,6 +64,7 @@ pub(crate) fn manifest(scenarios: usize) -> RunManifest {
         sha256: String::new(),
         claims: Vec::new(),
         waits_on_retry: false,
+        worlds: 1,
     };
     let plan = Plan {
         seed: Seed(1),

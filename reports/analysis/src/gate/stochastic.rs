@@ -357,7 +357,7 @@ fn estimate_from_scenarios(
     let clusters: Vec<ClusterSums> = scenarios
         .iter()
         .filter(|scenario| scenario.pairs > 0)
-        .map(|s| ClusterSums { numerator: s.candidate - s.base, denominator: s.pairs as f64 })
+        .map(|s| ClusterSums { numerator: s.candidate - s.base, denominator: s.pairs as f64, stratum: 0 })
         .collect();
     let interval = bca_ratio(&clusters, resamples, GATE_CONFIDENCE);
     let negated = |interval: Interval| Interval { lower: -interval.upper, upper: -interval.lower };

@@ -28,7 +28,7 @@ pub(super) struct Sample {
 
 impl Sample {
     pub(super) fn add(&mut self, task: usize, weight: f64, counts: bool) {
-        let sums = self.clusters.entry(task).or_insert(ClusterSums { numerator: 0.0, denominator: 0.0 });
+        let sums = self.clusters.entry(task).or_insert(ClusterSums { numerator: 0.0, denominator: 0.0, stratum: 0 });
         sums.numerator += if counts { weight } else { 0.0 };
         sums.denominator += weight;
         self.weight += weight;

@@ -250,7 +250,7 @@ impl Skill {
     fn of(differences: impl Iterator<Item = (usize, f64)> + Clone) -> Option<Skill> {
         let clusters: Vec<ClusterSums> = task_means(differences.clone())
             .into_values()
-            .map(|mean| ClusterSums { numerator: mean, denominator: 1.0 })
+            .map(|mean| ClusterSums { numerator: mean, denominator: 1.0, stratum: 0 })
             .collect();
         let interval = clustered_mean(&clusters, CONFIDENCE).map(|mean| mean.interval);
         Some(Skill { mean: mean_over_tasks(differences)?, interval })

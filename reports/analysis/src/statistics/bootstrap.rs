@@ -3,7 +3,8 @@ use std::collections::BTreeMap;
 use healbench_core::{DrawKey, Seed};
 use statrs::distribution::{ContinuousCDF as _, Normal};
 
-use super::{Interval, two_sided_z};
+use super::student::strata;
+use super::{Interval, clustered_mean, two_sided_z};
 
 /// The number of resamples, unless all possible resamples are enumerated.
 pub const RESAMPLES: usize = 2000;
@@ -62,12 +63,14 @@ pub struct ClusterSums {
     pub numerator: f64,
     /// The number of units, such as episodes or pairs. Never negative.
     pub denominator: f64,
+    /// The number of its stratum: the family of its scenarios.
+    pub stratum: u32,
 }
 
 /// Returns the interval of the mean of clusters with equal weights; see [`bca_ratio`].
 pub fn bca_mean(clusters: &[f64], resamples: &mut Resamples, confidence: f64) -> Option<Interval> {
     let clusters: Vec<ClusterSums> =
-        clusters.iter().map(|value| ClusterSums { numerator: *value, denominator: 1.0 }).collect();
+        clusters.iter().map(|value| ClusterSums { numerator: *value, denominator: 1.0, stratum: 0 }).collect();
     bca_ratio(&clusters, resamples, confidence)
 }
 
@@ -77,10 +80,18 @@ pub fn bca_mean(clusters: &[f64], resamples: &mut Resamples, confidence: f64) ->
 /// B. Efron (1987), "Better bootstrap confidence intervals", JASA 82, 171-185, with the jackknife acceleration over
 /// clusters. Ties with the estimate count half and percentiles are interpolated linearly, as in scipy.
 ///
+/// Clusters of several strata have the interval of [`clustered_mean`] instead, unless they do not differ within any.
+///
 /// If every resample equals the estimate, both ends are the estimate. Returns `None` for fewer than two clusters, if
 /// one cluster holds all of the denominator, if so many resamples have no denominator that an end is not finite, for
 /// numbers that are not finite, and if `confidence` is not between 0 and 1.
 pub fn bca_ratio(clusters: &[ClusterSums], resamples: &mut Resamples, confidence: f64) -> Option<Interval> {
+    let used: Vec<&ClusterSums> = clusters.iter().filter(|cluster| cluster.denominator > 0.0).collect();
+    if strata(&used).len() > 1
+        && let Some(mean) = clustered_mean(clusters, confidence)
+    {
+        return Some(mean.interval);
+    }
     let z = two_sided_z(confidence)?;
     let total = sum(clusters.iter());
     let estimate = ratio(total);
@@ -90,6 +101,7 @@ pub fn bca_ratio(clusters: &[ClusterSums], resamples: &mut Resamples, confidence
             ratio(ClusterSums {
                 numerator: total.numerator - cluster.numerator,
                 denominator: total.denominator - cluster.denominator,
+                stratum: 0,
             })
         })
         .collect();
@@ -110,7 +122,7 @@ fn sum<'a>(clusters: impl Iterator<Item = &'a ClusterSums>) -> ClusterSums {
         numerator += cluster.numerator;
         denominator += cluster.denominator;
     }
-    ClusterSums { numerator, denominator }
+    ClusterSums { numerator, denominator, stratum: 0 }
 }
 
 /// Returns infinity if the denominator is 0.

@@ -2,8 +2,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
+use super::student::strata;
 use super::tango::{interval_within, score, tango};
-use super::{Interval, NonInferiority, mcnemar_mid_p, non_inferiority};
+use super::{ClusterSums, ClusteredMean, Interval, NonInferiority, clustered_mean, mcnemar_mid_p, non_inferiority};
 
 /// The pairs of one cluster, such as those of the trials of one scenario.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -14,6 +15,8 @@ pub struct ClusterPairs {
     pub gains: u64,
     /// Pairs with a success only on the second side.
     pub losses: u64,
+    /// The number of its stratum: the family of its scenarios.
+    pub stratum: u32,
 }
 
 /// The difference of two paired proportions over clusters that are a sample of more.
@@ -56,6 +59,9 @@ impl ThisSuite {
 /// m = Σ mₛ² / Σ mₛ for mₛ pairs in cluster s, and compared with Student's t for one degree of freedom less than
 /// clusters. Interval and p-value come from this statistic alone.
 ///
+/// Clusters of several strata, whose shares are fixed, have the interval and the test of [`clustered_mean`] instead, unless they do not
+/// differ within any.
+///
 /// Returns `None` for fewer than two clusters with pairs, for more discordant pairs than pairs in a cluster, or if
 /// `confidence` is not between 0 and 1.
 ///
@@ -71,6 +77,14 @@ pub fn clustered_difference(clusters: &[ClusterPairs], confidence: f64) -> Optio
     let sum = |of: fn(&ClusterPairs) -> u64| used.iter().map(|cluster| of(cluster)).sum::<u64>();
     let (pairs, gains, losses) = (sum(|c| c.pairs), sum(|c| c.gains), sum(|c| c.losses));
     let icc = intraclass_correlation(&used);
+    let clusters = used.len() as u64;
+    let sums = sums_of(&used);
+    if strata(&sums.iter().collect::<Vec<_>>()).len() > 1
+        && let Some(ClusteredMean { interval: Interval { lower, upper }, p_value }) = clustered_mean(&sums, confidence)
+    {
+        let interval = Interval { lower: lower.max(-1.0), upper: upper.min(1.0) };
+        return Some(ClusteredDifference { interval, p_value, icc, clusters });
+    }
     let squares: f64 = used.iter().map(|cluster| (cluster.pairs as f64).powi(2)).sum();
     let inflation = (1.0 + (squares / pairs as f64 - 1.0) * icc.max(0.0)).sqrt();
     let t = StudentsT::new(0.0, 1.0, used.len() as f64 - 1.0).ok()?;
@@ -80,8 +94,18 @@ pub fn clustered_difference(clusters: &[ClusterPairs], confidence: f64) -> Optio
         interval: interval_within(gains, losses, pairs, t.inverse_cdf(0.5 + confidence / 2.0) * inflation),
         p_value: (2.0 * t.cdf(-statistic.abs())).min(1.0),
         icc,
-        clusters: used.len() as u64,
+        clusters,
     })
+}
+
+/// Returns gains minus losses, and pairs.
+fn sums_of(clusters: &[&ClusterPairs]) -> Vec<ClusterSums> {
+    let sums = |c: &&ClusterPairs| ClusterSums {
+        numerator: c.gains as f64 - c.losses as f64,
+        denominator: c.pairs as f64,
+        stratum: c.stratum,
+    };
+    clusters.iter().map(sums).collect()
 }
 
 /// Compares gains and losses over clusters with a margin, for a new sample of as many clusters: the interval of
@@ -135,7 +159,7 @@ mod tests {
     fn clusters(counts: &[[u64; 3]]) -> Vec<ClusterPairs> {
         counts
             .iter()
-            .map(|[pairs, gains, losses]| ClusterPairs { pairs: *pairs, gains: *gains, losses: *losses })
+            .map(|[pairs, gains, losses]| ClusterPairs { pairs: *pairs, gains: *gains, losses: *losses, stratum: 0 })
             .collect()
     }
 

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
 use super::{ClusterSums, Interval};
@@ -47,11 +49,33 @@ pub struct ClusteredMean {
     pub p_value: f64,
 }
 
+/// A stratum of fewer clusters cannot tell how these vary.
+const FEWEST_IN_STRATUM: usize = 5;
+
+/// Returns the clusters by stratum, with those of small strata together; all together if a single one is left.
+pub(super) fn strata<'a>(clusters: &[&'a ClusterSums]) -> Vec<Vec<&'a ClusterSums>> {
+    let mut found: BTreeMap<u32, Vec<&ClusterSums>> = BTreeMap::new();
+    clusters.iter().for_each(|cluster| found.entry(cluster.stratum).or_default().push(cluster));
+    let (small, mut strata): (Vec<_>, Vec<_>) =
+        found.into_values().partition(|stratum| stratum.len() < FEWEST_IN_STRATUM);
+    let rest = small.concat();
+    match rest.len() {
+        0 => {}
+        1 => return vec![clusters.to_vec()],
+        _ => strata.push(rest),
+    }
+    strata
+}
+
 /// Returns the interval and the test of Σ xₛ / Σ nₛ for clusters with the sum xₛ of nₛ values: what a new sample of as many
-/// clusters would show.
+/// clusters from each stratum would show.
 ///
-/// The squared standard error is S / (S - 1) · Σ (xₛ - nₛ · mean)² / (Σ nₛ)² for S clusters, and the degrees of freedom are S - 1. With
-/// equally many values in all clusters this is Student's interval of the clusters' means.
+/// The squared standard error is the sum over strata of aₕ / (Σ nₛ)² with aₕ = S / (S - 1) · Σ (xₛ - nₛ · mean)² for the S clusters
+/// and the mean of a stratum; the degrees of freedom are (Σ aₕ)² / Σ (aₕ² / (S - 1)). Strata of fewer than five clusters are taken together. With one
+/// stratum and equally many values in all clusters this is Student's interval of the clusters' means.
+///
+/// F. E. Satterthwaite (1946), "An approximate distribution of estimates of variance components", Biometrics Bulletin 2, 110-114;
+/// W. G. Cochran (1977), "Sampling Techniques", 3rd edition, section 5.4.
 ///
 /// Returns `None` for fewer than two clusters with values, if all clusters have the same mean, so that nothing tells how much others
 /// would differ, or if `confidence` is not between 0 and 1.
@@ -60,15 +84,24 @@ pub fn clustered_mean(clusters: &[ClusterSums], confidence: f64) -> Option<Clust
     if used.len() < 2 || !(confidence > 0.0 && confidence < 1.0) {
         return None;
     }
-    let (count, values) = (used.len() as f64, used.iter().map(|cluster| cluster.denominator).sum::<f64>());
-    let mean = used.iter().map(|cluster| cluster.numerator).sum::<f64>() / values;
-    let squares: f64 = used.iter().map(|cluster| (cluster.numerator - cluster.denominator * mean).powi(2)).sum::<f64>();
-    let error = (count / (count - 1.0) * squares).sqrt() / values;
+    let total = |clusters: &[&ClusterSums], of: fn(&ClusterSums) -> f64| clusters.iter().copied().map(of).sum::<f64>();
+    let values = total(&used, |cluster| cluster.denominator);
+    let mean = total(&used, |cluster| cluster.numerator) / values;
+    let (mut spread, mut spread_of_spread) = (0.0, 0.0);
+    for stratum in strata(&used) {
+        let degrees = stratum.len() as f64 - 1.0;
+        let mean = total(&stratum, |cluster| cluster.numerator) / total(&stratum, |cluster| cluster.denominator);
+        let squares: f64 = stratum.iter().map(|cluster| (cluster.numerator - cluster.denominator * mean).powi(2)).sum();
+        let a = (degrees + 1.0) / degrees * squares;
+        spread += a;
+        spread_of_spread += a * a / degrees;
+    }
+    let error = spread.sqrt() / values;
     // Rounding may leave a trace of a sum of squares that is 0.
     if error < 1e-12 {
         return None;
     }
-    let t = StudentsT::new(0.0, 1.0, count - 1.0).ok()?;
+    let t = StudentsT::new(0.0, 1.0, spread * spread / spread_of_spread).ok()?;
     let width = t.inverse_cdf(0.5 + confidence / 2.0) * error;
     Some(ClusteredMean {
         interval: Interval { lower: mean - width, upper: mean + width },
@@ -109,7 +142,11 @@ mod tests {
     }
     fn clusters(sums: &[[f64; 2]]) -> Vec<ClusterSums> {
         sums.iter()
-            .map(|[numerator, denominator]| ClusterSums { numerator: *numerator, denominator: *denominator })
+            .map(|[numerator, denominator]| ClusterSums {
+                numerator: *numerator,
+                denominator: *denominator,
+                stratum: 0,
+            })
             .collect()
     }
 
@@ -130,6 +167,24 @@ mod tests {
                 assert!((found - expected).abs() < 1e-6, "{numbers:?}");
             }
         }
+    }
+
+    /// Computed with Python's fractions; Student's quantile by numeric integration of its density.
+    #[test]
+    fn strata_have_fixed_shares() {
+        let numbers = [3, -1, 0, 2, 1, 20, 17, 14, 18, 16];
+        let of = |number: &i32| ClusterSums { numerator: f64::from(*number), denominator: 20.0, stratum: 0 };
+        let mut sums: Vec<ClusterSums> = numbers.iter().map(of).collect();
+        let together = clustered_mean(&sums, 0.95).unwrap();
+        sums[5..].iter_mut().for_each(|cluster| cluster.stratum = 1);
+        let found = clustered_mean(&sums, 0.95).unwrap();
+        // Squares 10 and 20: a = 5/4 · 10 = 12.5 and 25; error √37.5 / 200; 37.5² / (12.5² / 4 + 25² / 4) = 7.2 degrees of freedom.
+        let width = (found.interval.upper - found.interval.lower) / 2.0;
+        assert!((width - 0.071_996).abs() < 1e-6, "{width}");
+        assert!(width < (together.interval.upper - together.interval.lower) / 4.0, "families explain the spread");
+        // Few clusters of a stratum cannot tell how it varies.
+        sums.iter_mut().zip(0..).for_each(|(cluster, at)| cluster.stratum = at / 4);
+        assert_eq!(clustered_mean(&sums, 0.95), Some(together));
     }
 
     #[test]

@@ -4,10 +4,10 @@ use healbench_core::{Condition, ErrorFormat, GUARDRAILS, Guardrails, Plan};
 
 use super::answer::Gain;
 use super::block::Block;
-use super::outcomes::Outcomes;
+use super::pairs::Pairs;
 use super::{Ablation, Difference, Effect};
 use crate::rate::CONFIDENCE;
-use crate::statistics::{ClusterSums, Resamples, bca_ratio, holm};
+use crate::statistics::{ClusterSums, Resamples, bca_ratio};
 
 /// The effects that a plan's guardrail sets allow to estimate, accumulated block by block.
 pub(super) struct Effects {
@@ -44,15 +44,17 @@ impl Effects {
     }
 
     /// Returns the effects by agent and error format; empty if the plan shows none.
-    pub(super) fn report(&self, plan: &Plan, outcomes: &Outcomes, resamples: &mut Resamples) -> Vec<Ablation> {
+    pub(super) fn report(&self, plan: &Plan, pairs: &Pairs, resamples: &mut Resamples) -> Vec<Ablation> {
         let mut found: Vec<Ablation> = Vec::new();
+        let families = plan.families();
         let mut sums = self.sums.iter();
         for (agent, spec) in plan.agents.iter().enumerate() {
             for (format, designs) in &self.designs {
                 let mut effects = |contrasts: &[Contrast]| {
                     let each = contrasts.iter().zip(sums.by_ref());
-                    let paired = |contrast| paired(contrast, outcomes, plan, agent);
-                    each.map(|(contrast, sums)| effect(contrast, sums, paired(contrast), resamples)).collect()
+                    let paired = |contrast| paired(contrast, pairs, agent);
+                    each.map(|(contrast, sums)| effect(contrast, sums, &families, paired(contrast), resamples))
+                        .collect()
                 };
                 found.push(Ablation {
                     agent: spec.to_string(),
@@ -65,25 +67,15 @@ impl Effects {
                 });
             }
         }
-        adjust(found.iter_mut().flat_map(|of| of.one_in.iter_mut().chain(&mut of.one_out)));
         found
     }
 }
 
 /// Returns the paired difference of a contrast between two conditions.
-fn paired(contrast: &Contrast, outcomes: &Outcomes, plan: &Plan, agent: usize) -> Option<Gain> {
+fn paired(contrast: &Contrast, pairs: &Pairs, agent: usize) -> Option<Gain> {
     match contrast.terms.as_slice() {
-        [(with, true), (without, false)] => Some(outcomes.difference(plan, agent, *with, *without)),
+        [(with, true), (without, false)] => Some(pairs.get(agent, *with, *without)),
         _ => None,
-    }
-}
-
-/// Adjusts the p-values of the effects between two conditions by Holm's method.
-fn adjust<'a>(effects: impl Iterator<Item = &'a mut Effect>) {
-    let tested: Vec<&mut Effect> = effects.filter(|effect| effect.p_value.is_some()).collect();
-    let p_values: Vec<f64> = tested.iter().filter_map(|effect| effect.p_value).collect();
-    for (effect, adjusted) in tested.into_iter().zip(holm(&p_values).into_iter().flatten()) {
-        effect.p_adjusted = Some(adjusted);
     }
 }
 
@@ -193,12 +185,22 @@ struct ContrastSums {
     tokens: i64,
 }
 
-fn effect(contrast: &Contrast, sums: &[ContrastSums], paired: Option<Gain>, resamples: &mut Resamples) -> Effect {
-    let matched: Vec<&ContrastSums> = sums.iter().filter(|sums| sums.matched > 0).collect();
+fn effect(
+    contrast: &Contrast,
+    sums: &[ContrastSums],
+    families: &[u32],
+    paired: Option<Gain>,
+    resamples: &mut Resamples,
+) -> Effect {
+    let matched: Vec<_> = sums.iter().zip(families).filter(|(sums, _)| sums.matched > 0).collect();
     let mut difference = |sum: fn(&ContrastSums) -> (i64, u64)| {
-        let cluster = |sums: &&ContrastSums| {
+        let cluster = |(sums, family): &(&ContrastSums, &u32)| {
             let (sum, trials) = sum(sums);
-            (trials > 0).then(|| ClusterSums { numerator: sum as f64 / contrast.divisor, denominator: trials as f64 })
+            (trials > 0).then(|| ClusterSums {
+                numerator: sum as f64 / contrast.divisor,
+                denominator: trials as f64,
+                stratum: **family,
+            })
         };
         let clusters: Vec<ClusterSums> = matched.iter().filter_map(cluster).collect();
         let total: f64 = clusters.iter().map(|cluster| cluster.numerator).sum();
@@ -213,10 +215,10 @@ fn effect(contrast: &Contrast, sums: &[ContrastSums], paired: Option<Gain>, resa
         switches: contrast.switches,
         success: Difference { interval: paired.map_or(success.interval, |paired| paired.interval), ..success },
         p_value: paired.and_then(|paired| paired.p_value),
-        p_adjusted: None,
+        p_adjusted: paired.and_then(|paired| paired.p_adjusted),
         tokens: difference(|sums| (sums.tokens, sums.measured)),
         scenarios: matched.len() as u64,
-        matched: matched.iter().map(|sums| sums.matched).sum(),
+        matched: matched.iter().map(|(sums, _)| sums.matched).sum(),
         unmatched: sums.iter().map(|sums| sums.unmatched).sum(),
     }
 }

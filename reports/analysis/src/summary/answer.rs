@@ -1,5 +1,6 @@
 //! The answer of a run: what its plan asks, decided with numbers, as data. Its text is in `render/answer.rs`.
 
+mod carriers;
 mod choice;
 mod decide;
 mod factors;
@@ -12,12 +13,16 @@ use statrs::distribution::{ContinuousCDF as _, Normal};
 use super::AgentReport;
 use crate::rate::Rate;
 use crate::statistics::{Interval, fewest_clusters, holm};
-pub(super) use decide::{Context, ToolChains, answer};
+pub(super) use decide::{Context, ToolChains, answer, may_recommend};
 
 /// Differences within this many percentage points, as a share, count as equal.
 pub const EQUIVALENCE: f64 = 0.05;
 /// Differences with a smaller adjusted p-value are clear.
 pub const ALPHA: f64 = 0.05;
+/// A recommendation needs at least so many clusters of scenarios, and so many trials of each.
+const RECOMMENDS_AT: (u64, u32) = (36, 3);
+/// The power of a run with as many scenarios more as an answer names.
+pub const POWER: f64 = 0.8;
 
 /// What the plan of a run asks, answered for each agent that has a headline.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -31,6 +36,8 @@ pub struct Answer {
     /// True if these are too few to say anything about other scenarios of the suites: fewer clusters than would rule out a loss of
     /// 5 points without seeing one.
     pub only_these_scenarios: bool,
+    /// True if a condition may be recommended: with at least 36 clusters of scenarios and 3 trials.
+    pub may_recommend: bool,
     /// The findings, models first; empty if no episode is scored.
     pub findings: Vec<Finding>,
 }
@@ -60,7 +67,7 @@ pub enum Finding {
 }
 
 impl Answer {
-    /// Returns the condition that is recommended among several to the agent with this title; `None` if there is none.
+    /// Returns the condition that stands first among several for the agent with this title; `None` if there is none.
     pub fn choice(&self, title: &str) -> Option<&str> {
         self.findings.iter().find_map(|finding| match finding {
             Finding::Choice(choice) if choice.agent.title == title => Some(&*choice.choice.condition),
@@ -84,6 +91,15 @@ impl Answer {
 }
 
 impl Finding {
+    /// Returns the condition that it recommends; `None` if it recommends none.
+    pub fn recommends(&self) -> Option<&str> {
+        match self {
+            Finding::Choice(choice) if choice.is_recommended => Some(&choice.choice.condition),
+            Finding::Pair(pair) if pair.gain.is_better() => Some(&pair.first.condition),
+            _ => None,
+        }
+    }
+
     /// Returns the title of its agent; `None` if it is about several.
     pub fn title(&self) -> Option<&str> {
         let who = match self {
@@ -144,11 +160,12 @@ pub struct Gain {
     pub interval: Option<Interval>,
     /// The two-sided test of the same statistic.
     pub p_value: Option<f64>,
-    /// The same, adjusted by Holm for all comparisons of the answer.
+    /// The same, adjusted by Holm for all pairs of conditions of the agent.
     pub p_adjusted: Option<f64>,
     /// The conclusion.
     pub verdict: Verdict,
-    /// The number of further scenarios that would settle an unclear difference if it stays as it is; null otherwise, and if unknown.
+    /// The number of further scenarios with which a difference of 5 points would be clear with a power of 80%; null unless the difference is
+    /// unclear, if unknown, and if these are enough.
     pub more_scenarios: Option<u64>,
 }
 
@@ -156,9 +173,11 @@ pub struct Gain {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
+    /// Every trial has the same outcome on both sides.
+    Equal,
     /// 0 is outside of the interval, and the adjusted p-value is below 0.05.
     Clear,
-    /// The interval is within 5 points of 0.
+    /// The interval is within 5 points of 0, over at least 59 clusters of scenarios.
     Same,
     /// Neither.
     Unclear,
@@ -178,6 +197,16 @@ impl Gain {
         }
     }
 
+    /// Returns the comparison of sides with the same outcome in every trial.
+    pub(super) fn of_equal_outcomes(self) -> Gain {
+        Gain { verdict: Verdict::Equal, ..self }
+    }
+
+    /// Returns true if a loss of more than 5 points is ruled out.
+    pub fn rules_out_a_loss(&self) -> bool {
+        self.verdict == Verdict::Equal || self.interval.is_some_and(|interval| interval.lower > -EQUIVALENCE)
+    }
+
     /// Returns true if the difference is clear and above 0.
     pub fn is_better(&self) -> bool {
         self.verdict == Verdict::Clear && self.difference.is_some_and(|difference| difference > 0.0)
@@ -195,12 +224,15 @@ impl Gain {
     }
 
     fn decide(&mut self, clusters: u64) {
-        let (Some(difference), Some(interval)) = (self.difference, self.interval) else { return };
-        self.verdict = verdict(interval, self.p_adjusted);
+        let (Some(interval), false) = (self.interval, self.verdict == Verdict::Equal) else { return };
+        self.verdict = match verdict(interval, self.p_adjusted) {
+            Verdict::Same if is_below_the_floor(clusters) => Verdict::Unclear,
+            verdict => verdict,
+        };
         if self.verdict == Verdict::Unclear {
             // Holm multiplies p-values by at most the number of comparisons.
             let factor = self.p_value.zip(self.p_adjusted).map_or(1.0, |(p, adjusted)| (adjusted / p).max(1.0));
-            self.more_scenarios = more_scenarios(difference, interval, clusters, factor);
+            self.more_scenarios = more_scenarios(interval, clusters, factor);
         }
     }
 }
@@ -218,22 +250,19 @@ fn excludes_zero(interval: Interval) -> bool {
     interval.lower > 0.0 || interval.upper < 0.0
 }
 
-/// Returns how many scenarios more than `scenarios` would bring a difference that stays as it is outside of 0, or within the bounds of
-/// equivalence: the half width h of the interval shrinks with the root of their number, and has to be the larger of |d| and E - |d|.
-/// To be outside of 0 after its p-value is multiplied by `factor`, an interval has to be shorter by the ratio of the standard scores.
-/// `None` if the difference or the interval is not finite.
-pub(crate) fn more_scenarios(difference: f64, interval: Interval, scenarios: u64, factor: f64) -> Option<u64> {
-    let score = |alpha: f64| Normal::standard().inverse_cdf(1.0 - alpha / 2.0);
-    let half = (interval.upper - interval.lower) / 2.0;
-    let (away, within) = (difference.abs(), EQUIVALENCE - difference.abs());
-    let ratio = if away >= within { half / away * score(ALPHA / factor) / score(ALPHA) } else { half / within };
+/// Returns how many scenarios more than `scenarios` would show a difference of 5 points with a power of 80%, after its p-value is multiplied
+/// by `factor`. The standard error, half of the interval over the standard score, shrinks with the root of their number, and 5 points have to
+/// be as large as it times the sum of the scores of level and power. `None` if these are enough, or if the interval is not finite.
+pub(crate) fn more_scenarios(interval: Interval, scenarios: u64, factor: f64) -> Option<u64> {
+    let score = |share: f64| Normal::standard().inverse_cdf(share);
+    let error = (interval.upper - interval.lower) / 2.0 / score(1.0 - ALPHA / 2.0);
+    let ratio = error * (score(1.0 - ALPHA / factor / 2.0) + score(POWER)) / EQUIVALENCE;
     let all = (scenarios as f64 * ratio.powi(2)).ceil();
-    // An interval need not be symmetric, so that as many may be too few: then one more is the least that can be said.
-    all.is_finite().then(|| (all as u64).saturating_sub(scenarios).max(1))
+    all.is_finite().then(|| (all as u64).saturating_sub(scenarios)).filter(|more| *more > 0)
 }
 
 /// Adjusts the p-values of all comparisons of an answer by Holm's method, and decides them.
-fn settle(gains: Vec<&mut Gain>, clusters: u64) {
+pub(super) fn settle(gains: Vec<&mut Gain>, clusters: u64) {
     let p_values: Vec<f64> = gains.iter().filter_map(|gain| gain.p_value).collect();
     let mut adjusted = holm(&p_values).into_iter().flatten();
     for gain in gains {
@@ -271,6 +300,32 @@ pub struct Pair {
     pub second: ConditionResult,
     /// The success of the first one minus that of the second one.
     pub gain: Gain,
+    /// The clusters of scenarios that carry the difference.
+    pub carriers: Vec<Carrier>,
+}
+
+/// A cluster of scenarios that has more than a fifth of all absolute differences between two conditions, of at least ten clusters; in success
+/// only where the difference is at least 5 points.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Carrier {
+    /// Its name.
+    pub cluster: String,
+    /// The difference that it carries.
+    pub of: Carried,
+    /// Its share of the sum of the absolute differences of all clusters.
+    pub share: f64,
+    /// The mean values of the two conditions without it: shares of successes, or billed tokens per episode; null without other episodes.
+    pub without: [Rate; 2],
+}
+
+/// What a cluster carries a difference in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Carried {
+    /// Success.
+    Success,
+    /// Billed tokens.
+    Tokens,
 }
 
 /// Several conditions, each compared with the one that has the most successes.
@@ -280,8 +335,16 @@ pub struct Choice {
     pub agent: Who,
     /// The noun for what is chosen: `condition`, `format`, `content` or `set of guardrails`.
     pub noun: String,
-    /// The condition to use: the cheapest of those that are not clearly worse than the best one, nor more than 5 points below it.
+    /// The cheapest of those for which a loss of 5 points is ruled out against every other one; without any, the cheapest of those that are
+    /// not clearly worse than the best one.
     pub choice: ConditionResult,
+    /// True if it is recommended.
+    pub is_recommended: bool,
+    /// The share by which it costs less than the cheapest other one that is not clearly worse than the best one; null if it does not cost
+    /// less, if either cost is unknown, and without another one.
+    pub saving: Option<f64>,
+    /// The clusters of scenarios that carry the largest difference that is not clear; of a recommendation, the smallest one that is.
+    pub carriers: Vec<Carrier>,
     /// Its success minus that of the condition with the most successes; null for that one.
     pub gain: Option<Gain>,
     /// True if all others are clearly worse than the best one.
@@ -297,6 +360,8 @@ pub struct Alternative {
     pub result: ConditionResult,
     /// Its success minus that of the condition with the most successes; null for that one.
     pub gain: Option<Gain>,
+    /// True if it is ruled out that the chosen condition is more than 5 points worse than it.
+    pub is_safe: bool,
 }
 
 impl Alternative {
@@ -444,14 +509,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_family_needs_more_scenarios_than_one_comparison() {
-        let more = |difference, lower, upper, factor| more_scenarios(difference, Interval { lower, upper }, 15, factor);
-        // 15 (0.3 / 0.2)^2 is 33.75.
-        assert_eq!(more(-0.2, -0.5, 0.1, 1.0), Some(19));
-        // scipy.stats.norm.isf: 2.3940 for 0.05 / 3 / 2, 1.9600 for 0.05 / 2. 33.75 (2.3940 / 1.9600)^2 is 50.4.
-        assert_eq!(more(-0.2, -0.5, 0.1, 3.0), Some(36));
-        // The bounds of equivalence are not adjusted: 15 (0.3 / 0.04)^2 is 843.75.
-        assert_eq!(more(0.01, -0.29, 0.31, 3.0), Some(829));
-        assert_eq!(more(-0.2, -0.21, -0.19, 1.0), Some(1));
+    fn five_points_need_scenarios_by_level_and_power() {
+        let more = |half: f64, factor| more_scenarios(Interval { lower: -half, upper: half }, 36, factor);
+        // scipy.stats.norm.isf: 1.959964 for 0.025, 2.393980 for 0.05 / 3 / 2, 0.841621 for 0.2.
+        // 36 (0.15 / 1.959964 · 2.801585 / 0.05)² is 662.0; with three comparisons 36 (0.15 / 1.959964 · 3.235601 / 0.05)² is 883.0.
+        assert_eq!((more(0.15, 1.0), more(0.15, 3.0)), (Some(626), Some(847)));
+        assert_eq!((more(0.03, 1.0), more(f64::NAN, 1.0)), (None, None));
     }
 }

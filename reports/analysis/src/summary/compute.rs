@@ -1,17 +1,18 @@
 use std::collections::BTreeMap;
 
-use healbench_core::{AgentKind, Plan, PlannedScenario};
+use healbench_core::{AgentKind, Plan, PlannedScenario, family as family_of};
 use healbench_store::RunManifest;
 
 use super::aggregate::{Aggregates, ChainsByRetries, aggregate};
-use super::answer::{Context, answer};
+use super::answer::{Context, Gain, answer, may_recommend};
 use super::claims;
 use super::headline::HeadlineConditions;
+use super::pairs::Pairs;
 use super::positions::frequent_classes;
 use super::sums::{ModelSums, PairSums, Sums};
 use super::{
-    AgentReport, Diagnostic, Difference, HeadlineComparison, ModelReport, PairedDifference, Pass, Repair, Report,
-    ReportRow, Retries, ScenarioRate, Totals, has_headline,
+    AgentReport, Diagnostic, Difference, FamilyRate, HeadlineComparison, ModelReport, PairedDifference, Pass, Repair,
+    Report, ReportRow, Retries, ScenarioRate, Totals, has_headline,
 };
 use crate::comparison::main_matrix;
 use crate::condition::ShownCondition;
@@ -21,8 +22,8 @@ use crate::rate::{CONFIDENCE, Rate};
 use crate::report_error::ReportError;
 use crate::run_rows::RunRows;
 use crate::statistics::{
-    ClusterPairs, ClusterSums, Resamples, ThisSuite, Trials, bca_ratio, clustered_difference, cumulative_incidence,
-    holm, kaplan_meier_median, pass_at_k, pass_hat_k, pass_hat_k_interval, wilson,
+    ClusterSums, Resamples, ThisSuite, Trials, bca_ratio, cumulative_incidence, holm, kaplan_meier_median, pass_at_k,
+    pass_hat_k, pass_hat_k_interval, wilson,
 };
 
 /// The parts of a report to compute.
@@ -47,8 +48,11 @@ pub fn summarize(run: &dyn RunRows, manifest: &RunManifest, scope: Scope) -> Res
     plan.check_names()?;
     let mut aggregates = aggregate(run, plan)?;
     let mut resamples = Resamples::new(plan.seed);
+    let pairs = Pairs::of(plan, &aggregates.outcomes);
     let mut rows = |agent: usize| {
-        (0..plan.conditions.len()).map(|condition| row(&aggregates, plan, agent, condition, &mut resamples)).collect()
+        (0..plan.conditions.len())
+            .map(|condition| row(&aggregates, &pairs, plan, (agent, condition), &mut resamples))
+            .collect()
     };
     let mut agents: Vec<AgentReport> = plan
         .agents
@@ -68,11 +72,12 @@ pub fn summarize(run: &dyn RunRows, manifest: &RunManifest, scope: Scope) -> Res
         })
         .collect();
     adjust(agents.iter_mut().flat_map(|agent| &mut agent.rows).filter_map(|row| row.vs_reference.as_mut()));
-    let ablation = aggregates.effects.report(plan, &aggregates.outcomes, &mut resamples);
-    if HeadlineConditions::of(plan).is_some() {
+    let ablation = aggregates.effects.report(plan, &pairs, &mut resamples);
+    if let Some(headline) = HeadlineConditions::of(plan) {
         let has_model = plan.agents.iter().any(|agent| agent.kind != AgentKind::Scripted);
         for (index, agent) in agents.iter_mut().enumerate().filter(|(_, agent)| has_headline(agent.kind, has_model)) {
-            agent.headline = Some(headline_comparison(&aggregates, plan, index, &mut resamples));
+            let gain = pairs.get(index, headline.right, headline.left);
+            agent.headline = Some(headline_comparison(&aggregates, gain, plan, index, &mut resamples));
         }
         adjust(agents.iter_mut().filter_map(|agent| agent.headline.as_mut().map(|headline| &mut headline.success)));
     }
@@ -94,6 +99,7 @@ pub fn summarize(run: &dyn RunRows, manifest: &RunManifest, scope: Scope) -> Res
         |scenario, agent, condition| aggregates.cell(scenario, agent, condition).rate(RowMetric::Success),
     );
     let totals = totals(&agents);
+    let most_clusters = (0..agents.len()).map(|agent| aggregates.outcomes.scored_scenarios(plan, agent)[1]).max();
     let context = Context {
         plan,
         agents: &agents,
@@ -101,6 +107,9 @@ pub fn summarize(run: &dyn RunRows, manifest: &RunManifest, scope: Scope) -> Res
         claims: &claims,
         totals,
         tool_chains: &aggregates.tool_chains,
+        pairs: &pairs,
+        cell_rate: &|[scenario, agent, condition], metric| aggregates.cell(scenario, agent, condition).rate(metric),
+        may_recommend: may_recommend(most_clusters.unwrap_or_default(), plan.trials),
     };
     let waits_on_retry = plan.scenarios.iter().filter(|scenario| scenario.waits_on_retry);
     Ok(Report {
@@ -147,7 +156,13 @@ fn known_error_texts(run: &dyn RunRows, manifest: &RunManifest) -> Result<Option
 }
 
 /// Returns the row of one agent in one condition, over all scenarios.
-fn row(aggregates: &Aggregates, plan: &Plan, agent: usize, condition: usize, resamples: &mut Resamples) -> ReportRow {
+fn row(
+    aggregates: &Aggregates,
+    compared: &Pairs,
+    plan: &Plan,
+    (agent, condition): (usize, usize),
+    resamples: &mut Resamples,
+) -> ReportRow {
     let mut sums = Sums::default();
     let mut pairs = PairSums::default();
     let mut scenarios = Vec::with_capacity(plan.scenarios.len());
@@ -169,7 +184,9 @@ fn row(aggregates: &Aggregates, plan: &Plan, agent: usize, condition: usize, res
         });
     }
     let [successes, distinct] = aggregates.distinct_trials(agent, condition);
-    let has_reference = plan.reference_condition().is_some_and(|reference| reference != condition);
+    let families = families(aggregates, plan, (agent, condition));
+    let reference = plan.reference_condition().filter(|reference| *reference != condition);
+    let has_reference = reference.is_some();
     ReportRow {
         condition: ShownCondition::from(&plan.conditions[condition]),
         episodes: sums.episodes,
@@ -178,13 +195,16 @@ fn row(aggregates: &Aggregates, plan: &Plan, agent: usize, condition: usize, res
         config: sums.config,
         metrics: sums.metrics(),
         success_interval: wilson(successes, distinct, CONFIDENCE).filter(|_| !plan.is_reproducible(agent)),
-        vs_reference: has_reference.then(|| paired_difference(&pairs, &cells, plan, agent)),
-        calls_vs_reference: has_reference.then(|| difference(&cells, |cell| (cell.calls, cell.pairs), resamples)),
+        families,
+        vs_reference: reference
+            .map(|reference| paired_difference(&pairs, compared.get(agent, condition, reference), plan, agent)),
+        calls_vs_reference: has_reference.then(|| difference(plan, &cells, |cell| (cell.calls, cell.pairs), resamples)),
         billed_tokens_vs_reference: has_reference
-            .then(|| difference(&cells, |cell| (cell.billed, cell.measured), resamples)),
+            .then(|| difference(plan, &cells, |cell| (cell.billed, cell.measured), resamples)),
         median_billed_tokens_per_episode: median(scenarios.iter().map(|scenario| scenario.billed_tokens_per_episode)),
         median_billed_tokens_per_success: median(scenarios.iter().map(|scenario| scenario.billed_tokens_per_success)),
-        tokens_vs_reference: has_reference.then(|| difference(&cells, |cell| (cell.tokens, cell.measured), resamples)),
+        tokens_vs_reference: has_reference
+            .then(|| difference(plan, &cells, |cell| (cell.tokens, cell.measured), resamples)),
         retries: retries(aggregates.retries(agent, condition)),
         repair_at: repair_at(aggregates.retries(agent, condition)),
         cost_per_success: usd(&sums.models).filter(|_| sums.successes() > 0).map(|usd| usd / sums.successes() as f64),
@@ -226,50 +246,59 @@ fn model(sums: &ModelSums) -> Option<ModelReport> {
     })
 }
 
-/// Returns the difference of an agent's pairs, `cells` of all scenarios.
-fn paired_difference(sums: &PairSums, cells: &[&PairSums], plan: &Plan, agent: usize) -> PairedDifference {
+/// Returns the success of a row by family; empty for one family.
+fn families(aggregates: &Aggregates, plan: &Plan, (agent, condition): (usize, usize)) -> Vec<FamilyRate> {
+    let numbers = plan.families();
+    let count = numbers.iter().max().map_or(0, |last| last + 1);
+    let reference = plan.reference_condition().filter(|reference| *reference != condition);
+    let of_family = |family: u32| {
+        let scenarios =
+            || numbers.iter().enumerate().filter(move |(_, number)| **number == family).map(|(index, _)| index);
+        let mut sums = Sums::default();
+        scenarios().for_each(|scenario| sums.add(aggregates.cell(scenario, agent, condition)));
+        let gain = reference
+            .map(|reference| aggregates.outcomes.difference_in(plan, scenarios(), agent, [condition, reference]));
+        FamilyRate {
+            family: scenarios().next().map(|first| family_of(&plan.scenarios[first].id).to_owned()).unwrap_or_default(),
+            scenarios: scenarios().count() as u64,
+            success: sums.rate(RowMetric::Success),
+            difference: gain.and_then(|gain| gain.difference),
+            interval: gain.and_then(|gain| gain.interval),
+        }
+    };
+    if count > 1 { (0..count).map(of_family).collect() } else { Vec::new() }
+}
+
+/// Returns the comparison of two conditions of an agent, with the counts of its pairs.
+fn paired_difference(sums: &PairSums, gain: Gain, plan: &Plan, agent: usize) -> PairedDifference {
     let PairSums { pairs, gains, losses, unmatched, .. } = *sums;
-    let mut clusters: BTreeMap<&str, ClusterPairs> = BTreeMap::new();
-    for (scenario, cell) in plan.scenarios.iter().zip(cells) {
-        let cluster = clusters.entry(&scenario.cluster).or_default();
-        cluster.pairs += cell.pairs;
-        cluster.gains += cell.gains;
-        cluster.losses += cell.losses;
-    }
-    let clusters: Vec<ClusterPairs> = clusters.into_values().collect();
-    let clustered = clustered_difference(&clusters, CONFIDENCE);
     let this_suite = ThisSuite::of(gains, losses, pairs, CONFIDENCE);
     PairedDifference {
         pairs,
         gains,
         losses,
         unmatched,
-        difference: (pairs > 0).then(|| (gains as f64 - losses as f64) / pairs as f64),
-        interval: clustered.map(|clustered| clustered.interval),
-        p_value: clustered.map(|clustered| clustered.p_value),
-        p_adjusted: None,
+        difference: gain.difference,
+        interval: gain.interval,
+        p_value: gain.p_value,
+        p_adjusted: gain.p_adjusted,
         this_suite: this_suite.filter(|_| !plan.is_reproducible(agent)),
     }
 }
 
-/// Adjusts the p-values of a family of comparisons by Holm's method.
+/// Adjusts the p-values on the same scenarios by Holm's method.
 fn adjust<'a>(family: impl Iterator<Item = &'a mut PairedDifference>) {
-    let mut family: Vec<&mut PairedDifference> = family.collect();
-    let this: Vec<f64> = family.iter().filter_map(|paired| Some(paired.this_suite?.p_value)).collect();
-    let varying = family.iter_mut().filter_map(|paired| paired.this_suite.as_mut());
-    for (this_suite, adjusted) in varying.zip(holm(&this).into_iter().flatten()) {
-        this_suite.p_adjusted = Some(adjusted);
-    }
-    family.retain(|paired| paired.p_value.is_some());
-    let p_values: Vec<f64> = family.iter().filter_map(|paired| paired.p_value).collect();
-    for (paired, adjusted) in family.into_iter().zip(holm(&p_values).into_iter().flatten()) {
-        paired.p_adjusted = Some(adjusted);
+    let mut family: Vec<&mut ThisSuite> = family.filter_map(|paired| paired.this_suite.as_mut()).collect();
+    let p_values: Vec<f64> = family.iter().map(|this| this.p_value).collect();
+    for (this, adjusted) in family.iter_mut().zip(holm(&p_values).into_iter().flatten()) {
+        this.p_adjusted = Some(adjusted);
     }
 }
 
 /// Returns the headline comparison of one agent.
 fn headline_comparison(
     aggregates: &Aggregates,
+    gain: Gain,
     plan: &Plan,
     agent: usize,
     resamples: &mut Resamples,
@@ -285,18 +314,18 @@ fn headline_comparison(
         [0, 1].map(|side| median(cells.iter().map(|cell| both(cell.billed, over(cell))[side])))
     };
     HeadlineComparison {
-        success: paired_difference(&sums, &cells, plan, agent),
+        success: paired_difference(&sums, gain, plan, agent),
         success_rates: both(sums.successes, episodes),
         calls_per_episode: both(sums.calls, episodes),
-        calls: difference(&cells, |cell| (cell.calls, cell.pairs), resamples),
+        calls: difference(plan, &cells, |cell| (cell.calls, cell.pairs), resamples),
         billed_tokens_per_episode: both(sums.billed, measured),
-        billed_tokens: difference(&cells, |cell| (cell.billed, cell.measured), resamples),
+        billed_tokens: difference(plan, &cells, |cell| (cell.billed, cell.measured), resamples),
         median_billed_tokens_per_episode: medians(|cell| [cell.measured; 2]),
         billed_tokens_per_success: both(sums.billed, sums.measured_successes),
         median_billed_tokens_per_success: medians(|cell| cell.measured_successes),
         provider_tokens_per_episode: both(sums.provider, [sums.counted; 2]),
         tokens_per_episode: both(sums.tokens, measured),
-        tokens: difference(&cells, |cell| (cell.tokens, cell.measured), resamples),
+        tokens: difference(plan, &cells, |cell| (cell.tokens, cell.measured), resamples),
         tokens_per_success: both(sums.tokens, sums.measured_successes),
     }
 }
@@ -344,13 +373,18 @@ fn passes(scenarios: &[Trials], resamples: &mut Resamples) -> Vec<Pass> {
 
 /// Returns the mean difference per episode from `none`, with scenarios as clusters. `of` returns the sums of a cell and the
 /// number of its pairs.
-fn difference(cells: &[&PairSums], of: impl Fn(&PairSums) -> ([u64; 2], u64), resamples: &mut Resamples) -> Difference {
-    let cluster = |cell: &&PairSums| {
+fn difference(
+    plan: &Plan,
+    cells: &[&PairSums],
+    of: impl Fn(&PairSums) -> ([u64; 2], u64),
+    resamples: &mut Resamples,
+) -> Difference {
+    let cluster = |(cell, stratum): (&&PairSums, u32)| {
         let ([here, none], pairs) = of(cell);
         let numerator = here as f64 - none as f64;
-        (pairs > 0).then_some(ClusterSums { numerator, denominator: pairs as f64 })
+        (pairs > 0).then_some(ClusterSums { numerator, denominator: pairs as f64, stratum })
     };
-    let clusters: Vec<ClusterSums> = cells.iter().filter_map(cluster).collect();
+    let clusters: Vec<ClusterSums> = cells.iter().zip(plan.families()).filter_map(cluster).collect();
     let sum = |of: fn(&ClusterSums) -> f64| clusters.iter().map(of).sum::<f64>();
     let pairs = sum(|cluster| cluster.denominator);
     Difference {

@@ -97,11 +97,25 @@ impl Outcomes {
 
     /// Returns the difference in success of a condition to another one, over the pairs of an agent.
     pub(super) fn difference(&self, plan: &Plan, agent: usize, condition: usize, other: usize) -> Gain {
+        self.difference_in(plan, 0..plan.scenarios.len(), agent, [condition, other])
+    }
+
+    /// The same over some scenarios, as indices.
+    pub(super) fn difference_in(
+        &self,
+        plan: &Plan,
+        scenarios: impl Iterator<Item = usize>,
+        agent: usize,
+        [condition, other]: [usize; 2],
+    ) -> Gain {
         let mut clusters: BTreeMap<&str, ClusterPairs> = BTreeMap::new();
         let mut sums = ClusterPairs::default();
-        for (scenario, planned) in plan.scenarios.iter().enumerate() {
+        let families = plan.families();
+        for scenario in scenarios {
+            let planned = &plan.scenarios[scenario];
             let found = self.scenario_pairs(scenario, agent, condition, other);
-            for counts in [clusters.entry(&planned.cluster).or_default(), &mut sums] {
+            let of_family = || ClusterPairs { stratum: families[scenario], ..ClusterPairs::default() };
+            for counts in [clusters.entry(&planned.cluster).or_insert_with(of_family), &mut sums] {
                 counts.pairs += found.pairs;
                 counts.gains += found.gains;
                 counts.losses += found.losses;
@@ -109,17 +123,19 @@ impl Outcomes {
         }
         let clusters: Vec<ClusterPairs> = clusters.into_values().collect();
         let clustered = clustered_difference(&clusters, CONFIDENCE);
-        let ClusterPairs { pairs, gains, losses } = sums;
+        let ClusterPairs { pairs, gains, losses, .. } = sums;
         let difference = (pairs > 0).then(|| (gains as f64 - losses as f64) / pairs as f64);
-        Gain::new(difference, clustered.map(|found| (found.interval, found.p_value)))
+        let gain = Gain::new(difference, clustered.map(|found| (found.interval, found.p_value)));
+        if pairs > 0 && gains + losses == 0 { gain.of_equal_outcomes() } else { gain }
     }
 
     /// Returns the weighted sum of the success rates of some conditions, over the trials that all of them have.
     pub(super) fn contrast(&self, plan: &Plan, agent: usize, terms: &[(usize, f64)]) -> Gain {
         let conditions: Vec<usize> = terms.iter().map(|(condition, _)| *condition).collect();
         let mut clusters: BTreeMap<&str, ClusterSums> = BTreeMap::new();
+        let families = plan.families();
         for (scenario, planned) in plan.scenarios.iter().enumerate() {
-            let empty = ClusterSums { numerator: 0.0, denominator: 0.0 };
+            let empty = ClusterSums { numerator: 0.0, denominator: 0.0, stratum: families[scenario] };
             let sums = clusters.entry(&planned.cluster).or_insert(empty);
             for (word, common) in self.common_trials(scenario, agent, &conditions).into_iter().enumerate() {
                 sums.denominator += f64::from(common.count_ones());

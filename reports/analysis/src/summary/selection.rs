@@ -39,6 +39,8 @@ pub struct EqualRows {
     pub others: Vec<usize>,
 }
 
+/// The labels of conditions whose errors are one line without details.
+const BARE: [&str; 2] = ["bare", "none"];
 /// Billed tokens that differ by a smaller share count as the same.
 const SAME_TOKENS: f64 = 0.01;
 /// The fewest rows of an agent that say something.
@@ -90,9 +92,13 @@ pub fn agents_by_information(report: &Report) -> Vec<usize> {
     order
 }
 
-/// Returns the difference between the best and the worst row of an agent, which is negative without any.
+/// Returns the difference between the best and the worst row of an agent, which is negative without any. The row of a bare line, which nobody
+/// would choose, counts only beside one other.
 fn spread(agent: &AgentReport) -> f64 {
-    let rates = || agent.rows.iter().filter_map(|row| row.rate(RowMetric::Success).rate);
+    let is_bare = |row: &&ReportRow| BARE.contains(&row.condition.label().as_str());
+    let counts_bare = agent.rows.len() < 3;
+    let rows = || agent.rows.iter().filter(move |row| counts_bare || !is_bare(row));
+    let rates = || rows().filter_map(|row| row.rate(RowMetric::Success).rate);
     rates().fold(0.0, f64::max) - rates().fold(1.0, f64::min)
 }
 

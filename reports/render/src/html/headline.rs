@@ -27,11 +27,11 @@ pub(super) fn headline_cards(report: &Report) -> Markup {
                     h2 #headline { "What changes from " (left) " to " (right) "?" }
                     p.note {
                         "In pairs of the same scenario and trial. Intervals and p are for other scenarios of these suites"
-                        @if agents.len() > 1 { "; p is adjusted by Holm for the agents" } "."
+                        @if agents.len() > 1 { "; p is adjusted by Holm for all pairs of conditions of an agent" } "."
                     }
                 } @else { p {
                     "What changes from " b { (left) } " to " b { (right) } ", in pairs of the same scenario and trial. "
-                    "Intervals and p are for other scenarios of these suites" @if agents.len() > 1 { "; p is adjusted by Holm for the agents" } "."
+                    "Intervals and p are for other scenarios of these suites" @if agents.len() > 1 { "; p is adjusted by Holm for all pairs of conditions of an agent" } "."
                 } }
             }
             ul.answers {

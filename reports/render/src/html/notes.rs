@@ -28,7 +28,7 @@ pub(super) fn reading_guide(report: &Report) -> Markup {
                 "retries (median): the Kaplan-Meier estimate; chains that were never fixed are censored. errors fixed and "
                 "within k: of all chains."
             }
-            li { "p: of the clustered score, for other scenarios, adjusted by Holm: over all agents in the headline, over all rows in the table." }
+            li { "p: of the clustered score, for other scenarios, adjusted by Holm for all pairs of conditions of an agent." }
             li { "Rates are over scored episodes. recovered: success in episodes with a scheduled mistake or fault. /success: per success." }
             li { "Unknown is —, never zero. Tokens are counted by " (visible(&report.tokenizer)) ", unless a provider's count is named." }
             @for note in agent_notes(report).into_iter().chain(exclusion_notes(report)) { li { (with_code_spans(&note)) } }

@@ -5,11 +5,12 @@ use crate::ablation;
 use crate::answer::sentences;
 use crate::labels::{TerminalOptions, condition_label};
 use crate::number::{count, percent, pluralize};
-use healbench_analysis::{Ablation, Report, Selection, agents_by_information, select};
-use healbench_text::wrap;
+use healbench_analysis::{Ablation, Finding, Report, Selection, agents_by_information, select};
+use healbench_text::{plain_text, wrap};
 
-/// The fewest lines of the answer, if it needs as many.
-const ANSWER_LINES: usize = 4;
+/// The fewest lines of the answer, if it needs as many, on a screen of at least so many columns and on a narrower one.
+const ANSWER_LINES: [usize; 2] = [6, 4];
+const WIDE: usize = 80;
 /// The fewest lines of the table of effects that say something.
 const EFFECT_LINES: usize = 8;
 /// The title of an agent stands above its rows.
@@ -30,7 +31,8 @@ pub(super) fn lines(report: &Report, options: TerminalOptions, most: usize) -> V
     let all_rows = select(report, usize::MAX, LINES_PER_AGENT);
     let rows_need: usize = all_rows.agents.iter().map(|agent| agent.rows.len() + LINES_PER_AGENT).sum();
     let spare = most.saturating_sub(fixed + HEADINGS + rows_need);
-    let room = if answer_needs <= spare { answer_needs } else { spare.max(ANSWER_LINES) };
+    let room =
+        if answer_needs <= spare { answer_needs } else { spare.max(ANSWER_LINES[usize::from(options.width < WIDE)]) };
     let kept = kept_sentences(report, &sentences, room);
     let answer: Vec<String> = kept.iter().flat_map(|index| sentences[*index].clone()).collect();
     let room = most.saturating_sub(fixed + answer.len());
@@ -42,6 +44,10 @@ pub(super) fn lines(report: &Report, options: TerminalOptions, most: usize) -> V
         effects: report.ablation.len() - effects.len(),
         claims: report.claims.len(),
         sentences: sentences.len() - kept.len(),
+        disagreeing: (0..sentences.len())
+            .filter(|index| disagrees(report, *index, &kept))
+            .filter_map(|index| report.answer.findings.get(index)?.title().map(|title| plain_text(title).into_owned()))
+            .collect(),
         joined: selection.agents.iter().flat_map(|agent| &agent.rows).any(|rows| !rows.others.is_empty()),
     };
     let mut lines = head;
@@ -54,7 +60,8 @@ pub(super) fn lines(report: &Report, options: TerminalOptions, most: usize) -> V
     lines
 }
 
-/// Returns the sentences that fit, in their order: those about the most informative agents, and at least one.
+/// Returns the sentences that fit, in their order, and at least one: those about the most informative agents, of which one that recommends
+/// something else comes first.
 fn kept_sentences(report: &Report, sentences: &[Vec<String>], mut room: usize) -> Vec<usize> {
     let rank = |index: usize| {
         let title = report.answer.findings.get(index)?.title()?;
@@ -62,8 +69,9 @@ fn kept_sentences(report: &Report, sentences: &[Vec<String>], mut room: usize) -
     };
     let mut order: Vec<usize> = (0..sentences.len()).collect();
     order.sort_by_key(|index| rank(*index));
-    let mut kept = Vec::new();
-    for index in order {
+    let mut kept: Vec<usize> = Vec::new();
+    while !order.is_empty() {
+        let index = order.remove(order.iter().position(|index| disagrees(report, *index, &kept)).unwrap_or_default());
         if !kept.is_empty() && sentences[index].len() > room {
             break;
         }
@@ -72,6 +80,12 @@ fn kept_sentences(report: &Report, sentences: &[Vec<String>], mut room: usize) -
     }
     kept.sort_unstable();
     kept
+}
+
+/// Returns true if a finding recommends something else than all of these do.
+fn disagrees(report: &Report, index: usize, others: &[usize]) -> bool {
+    let recommends = |index: usize| report.answer.findings.get(index).and_then(Finding::recommends);
+    others.iter().all(|other| recommends(*other) != recommends(index))
 }
 
 /// Returns the effects of the most informative agents in at most two thirds of the room.
@@ -114,6 +128,8 @@ struct LeftOut {
     claims: usize,
     /// The number of sentences of the answer.
     sentences: usize,
+    /// The agents of those that recommend something else than all that are shown.
+    disagreeing: Vec<String>,
     /// True if a row stands for several.
     joined: bool,
 }
@@ -126,6 +142,7 @@ impl LeftOut {
             effects: report.ablation.len(),
             claims: report.claims.len(),
             sentences: report.answer.findings.len(),
+            disagreeing: Vec::new(),
             joined: true,
         }
     }
@@ -158,6 +175,11 @@ fn notes(report: &Report, options: TerminalOptions, left_out: &LeftOut) -> Vec<S
     ];
     for (number, one, many) in counts.into_iter().filter(|(number, _, _)| *number > 0) {
         missing.push(format!("{} {} left out", count(number as u64), if number == 1 { one } else { many }));
+    }
+    if let Some(disagreeing) = missing.last_mut().filter(|_| !left_out.disagreeing.is_empty()) {
+        let (number, names) = (left_out.disagreeing.len(), left_out.disagreeing.join(", "));
+        let verb = if number == 1 { "disagrees" } else { "disagree" };
+        *disagreeing = format!("{disagreeing}, of which {} {verb}: {names}", count(number as u64));
     }
     let missing = if missing.is_empty() { "All columns".to_owned() } else { missing.join(", ") };
     notes.push(format!("{missing}: `healbench report RUN --all`."));

@@ -79,7 +79,7 @@ fn slow(
         if here > 0 {
             matched += here;
             for (clusters, sum) in clusters.iter_mut().zip(sums) {
-                clusters.push(ClusterSums { numerator: sum, denominator: here as f64 });
+                clusters.push(ClusterSums { numerator: sum, denominator: here as f64, stratum: 0 });
             }
         }
     }

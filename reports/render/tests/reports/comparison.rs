@@ -157,7 +157,7 @@ fn every_difference_is_that_of_the_pairs() {
                 let cluster = |scenario: usize| {
                     let here = || both.iter().filter(move |pair| pair.0 == scenario);
                     let (old, new) = (here().map(|pair| pair.1).sum::<f64>(), here().map(|pair| pair.2).sum::<f64>());
-                    ClusterSums { numerator: new - old, denominator: here().count() as f64 }
+                    ClusterSums { numerator: new - old, denominator: here().count() as f64, stratum: 0 }
                 };
                 let clusters: Vec<ClusterSums> = (0..3).map(cluster).filter(|sums| sums.denominator > 0.0).collect();
                 bca_ratio(&clusters, &mut resamples, 0.95)

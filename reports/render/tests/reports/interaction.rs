@@ -76,7 +76,7 @@ fn interactions_are_differences_of_differences() {
         assert!((entry.difference.unwrap() - mean).abs() < 1e-12, "{entry:?}");
         let sums: Vec<ClusterSums> = clusters
             .values()
-            .map(|values| ClusterSums { numerator: values.iter().sum(), denominator: values.len() as f64 })
+            .map(|values| ClusterSums { numerator: values.iter().sum(), denominator: values.len() as f64, stratum: 0 })
             .collect();
         let expected = clustered_mean(&sums, 0.95).unwrap();
         let interval = entry.interval.unwrap();

@@ -110,7 +110,7 @@ fn simulate_others([scenarios, trials]: [u64; 2], margin: f64, mean: f64, icc: f
             .map(|_| {
                 let lost = quantiles[(draws.unit() * f64::from(QUANTILES)) as usize];
                 let losses = (0..trials).filter(|_| draws.unit() < lost).count() as u64;
-                ClusterPairs { pairs: trials, gains: 0, losses }
+                ClusterPairs { pairs: trials, gains: 0, losses, stratum: 0 }
             })
             .collect();
         match clustered_non_inferiority(&clusters, margin, GATE_CONFIDENCE).unwrap() {
@@ -150,7 +150,7 @@ fn operating_characteristics_of_the_decision_about_other_scenarios() {
 #[test]
 fn nothing_holds_for_other_scenarios_below_the_fewest() {
     for (scenarios, margin) in [(58, 0.05), (28, 0.1), (18, 0.15)] {
-        let same = |scenarios: usize| vec![ClusterPairs { pairs: 20, gains: 0, losses: 0 }; scenarios];
+        let same = |scenarios: usize| vec![ClusterPairs { pairs: 20, gains: 0, losses: 0, stratum: 0 }; scenarios];
         let decide = |scenarios| clustered_non_inferiority(&same(scenarios), margin, GATE_CONFIDENCE);
         assert_eq!(decide(scenarios), Some(NonInferiority::Inconclusive));
         assert_eq!(decide(scenarios + 1), Some(NonInferiority::Holds));

@@ -23,7 +23,7 @@ fn draw_clusters(scenarios: u64, icc: f64, [gained, lost]: [f64; 2], draws: &mut
     let repeats = icc.sqrt();
     let cluster = |_| {
         let common = draws.unit();
-        let mut cluster = ClusterPairs { pairs: u64::from(TRIALS), gains: 0, losses: 0 };
+        let mut cluster = ClusterPairs { pairs: u64::from(TRIALS), gains: 0, losses: 0, stratum: 0 };
         for _ in 0..TRIALS {
             let draw = if draws.chance(repeats) { common } else { draws.unit() };
             cluster.gains += u64::from(draw < gained);

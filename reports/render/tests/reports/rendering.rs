@@ -61,9 +61,9 @@ fn a_summary_at_80_columns() {
     fusion-text 7; openai:gpt-5-mini · seeded · prompt all fusion-xml 12;
     openai:gpt-5-mini · seeded · prompt strict+healing fusion-text 10.
 
-    No condition stands out (38% to 71%); the cheapest within 5 points of the best
-    is strict+healing fusion-text (71%, 2,404 tokens per episode); 15 more scenarios
-    would tell no guardrails from strict+healing fusion-text, on these 3 scenarios.
+    No difference is shown between strict+healing fusion-text, all fusion-xml and no
+    guardrails (+32 [-72, 90]); strict+healing fusion-text is the cheapest by 12%;
+    >1,000 more scenarios would show 5 points (80% power), on these 3 scenarios.
     ");
 }
 
@@ -141,6 +141,20 @@ fn everything_at_100_columns() {
       strict+healing fusion-text
                          2,305      2%       228        23%      95%      92%      0.7     0.442
 
+                   none         all  strict+healing
+                         fusion-xml     fusion-text
+    scripted:typical
+      billing (1)   26%     71% +44         68% +39
+      orders (1)    42%      56% +7         70% +26
+      control (1)   53%     61% +13         63% +12
+
+                   none         all  strict+healing
+                         fusion-xml     fusion-text
+    openai:gpt-5-mini · seeded · prompt
+      billing (1)   32%     72% +41         76% +38
+      orders (1)    41%     70% +29         74% +38
+      control (1)   42%      40% -7         63% +22
+
                              none         all  strict+healing
                                    fusion-xml     fusion-text
     scripted:typical
@@ -173,9 +187,9 @@ fn everything_at_100_columns() {
     · seeded · prompt all fusion-xml 12; openai:gpt-5-mini · seeded · prompt strict+healing fusion-text
     10.
 
-    No condition stands out (38% to 71%); the cheapest within 5 points of the best is strict+healing
-    fusion-text (71%, 2,404 tokens per episode); 15 more scenarios would tell no guardrails from
-    strict+healing fusion-text, on these 3 scenarios.
+    No difference is shown between strict+healing fusion-text, all fusion-xml and no guardrails (+32
+    [-72, 90]); strict+healing fusion-text is the cheapest by 12%; >1,000 more scenarios would show 5
+    points (80% power), on these 3 scenarios.
     ");
 }
 
@@ -222,10 +236,10 @@ fn a_narrow_terminal_loses_the_intervals_and_nothing_else() {
     openai:gpt-5-mini · seeded · prompt strict+healing
     fusion-text 10.
 
-    No condition stands out (38% to 71%); the cheapest within 5
-    points of the best is strict+healing fusion-text (71%, 2,404
-    tokens per episode); 15 more scenarios would tell no
-    guardrails from strict+healing fusion-text, on these 3
+    No difference is shown between strict+healing fusion-text,
+    all fusion-xml and no guardrails (+32 [-72, 90]);
+    strict+healing fusion-text is the cheapest by 12%; >1,000
+    more scenarios would show 5 points (80% power), on these 3
     scenarios.
     ");
 }

@@ -25,6 +25,7 @@ pub(crate) fn plan(trials: u32) -> Plan {
         sha256: String::new(),
         claims: Vec::new(),
         waits_on_retry: false,
+        worlds: 1,
     };
     Plan {
         seed: Seed(7),

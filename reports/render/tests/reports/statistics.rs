@@ -212,7 +212,7 @@ fn resamples() -> Resamples {
 
 fn clusters(numerators: &str, denominators: &str) -> Vec<ClusterSums> {
     let pairs = numerators.split(' ').zip(denominators.split(' '));
-    pairs.map(|(a, b)| ClusterSums { numerator: number(a), denominator: number(b) }).collect()
+    pairs.map(|(a, b)| ClusterSums { numerator: number(a), denominator: number(b), stratum: 0 }).collect()
 }
 
 #[test]
@@ -263,8 +263,9 @@ fn bootstraps_without_spread_give_the_point() {
         }
     }
     // The same ratio in clusters of different sizes: rounding differences of sums must not count as spread.
-    let same: Vec<ClusterSums> =
-        (1..20_u32).map(|n| ClusterSums { numerator: 0.1 * f64::from(n), denominator: f64::from(n) }).collect();
+    let same: Vec<ClusterSums> = (1..20_u32)
+        .map(|n| ClusterSums { numerator: 0.1 * f64::from(n), denominator: f64::from(n), stratum: 0 })
+        .collect();
     let interval = bca_ratio(&same, &mut resamples(), 0.95).unwrap();
     assert_eq!(interval.lower, interval.upper);
 }

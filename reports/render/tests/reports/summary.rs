@@ -180,6 +180,7 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, condition: usize, resa
         cost_per_success: slow_usd(&scored).map(|usd| usd / successes as f64),
         model: slow_model(&scored),
         scenarios,
+        families: Vec::new(),
     }
 }
 
@@ -302,7 +303,8 @@ fn slow_difference(
         let none = plan.episode(CellRef { condition: 0, ..cell });
         let there = records.episodes.iter().find(|row| row.episode == none && row.outcome.is_scored());
         if let (true, Some(there)) = ((cell.agent, cell.condition) == (agent, condition), there) {
-            let sums = clusters.entry(cell.scenario).or_insert(ClusterSums { numerator: 0.0, denominator: 0.0 });
+            let sums =
+                clusters.entry(cell.scenario).or_insert(ClusterSums { numerator: 0.0, denominator: 0.0, stratum: 0 });
             sums.numerator += of(here) - of(there);
             sums.denominator += 1.0;
         }
@@ -359,6 +361,10 @@ pub(crate) fn cluster_of(plan: &Plan, scenario: usize) -> usize {
 }
 
 pub(crate) fn slow_pairs(plan: &Plan, records: &Records, agent: usize, condition: usize) -> PairedDifference {
+    slow_pairs_of(plan, records, agent, [condition, 0])
+}
+
+fn slow_pairs_of(plan: &Plan, records: &Records, agent: usize, [condition, other]: [usize; 2]) -> PairedDifference {
     let side = |condition: usize| {
         let mine = records.episodes.iter().filter_map(|row| {
             let cell = plan.cell(row.episode).unwrap();
@@ -366,7 +372,7 @@ pub(crate) fn slow_pairs(plan: &Plan, records: &Records, agent: usize, condition
         });
         mine.collect::<BTreeMap<_, _>>()
     };
-    let (here, none) = (side(condition), side(0));
+    let (here, none) = (side(condition), side(other));
     let keys: BTreeSet<_> = here.keys().chain(none.keys()).copied().collect();
     let (mut pairs, mut gains, mut losses, mut unmatched) = (0, 0, 0, 0);
     let mut clusters = vec![ClusterPairs::default(); plan.scenarios.len()];
@@ -399,28 +405,37 @@ pub(crate) fn slow_pairs(plan: &Plan, records: &Records, agent: usize, condition
 }
 
 /// Checks Holm's adjustment by its definition: the smallest of m p-values is multiplied by m, the next by m - 1, and
-/// none is smaller than those before. Removes the adjusted values because rows are compared one by one.
-fn check_adjusted(report: &mut Report) {
-    let (mut others, mut these) = (Vec::new(), Vec::new());
-    for paired in report.agents.iter_mut().flat_map(|agent| &mut agent.rows).filter_map(|row| row.vs_reference.as_mut())
-    {
-        others.extend(paired.p_value.map(|p_value| (p_value, &mut paired.p_adjusted)));
-        these.extend(paired.this_suite.as_mut().map(|this| (this.p_value, &mut this.p_adjusted)));
+/// none is smaller than those before. On other scenarios, the family is all pairs of conditions of an agent. Removes the adjusted values
+/// because rows are compared one by one.
+fn check_adjusted(report: &mut Report, plan: &Plan, records: &Records) {
+    let mut families = vec![Vec::new()];
+    for (agent, found) in report.agents.iter_mut().enumerate() {
+        let pairs = (1..plan.conditions.len()).flat_map(|one| (1..one).map(move |other| [one, other]));
+        let p_values = pairs.filter_map(|pair| slow_pairs_of(plan, records, agent, pair).p_value);
+        let mut others: Vec<(f64, Option<&mut Option<f64>>)> = p_values.map(|p_value| (p_value, None)).collect();
+        for paired in found.rows.iter_mut().filter_map(|row| row.vs_reference.as_mut()) {
+            others.extend(paired.p_value.map(|p_value| (p_value, Some(&mut paired.p_adjusted))));
+            families[0].extend(paired.this_suite.as_mut().map(|this| (this.p_value, Some(&mut this.p_adjusted))));
+        }
+        families.push(others);
     }
-    for mut family in [others, these] {
+    for mut family in families {
         family.sort_by(|a, b| a.0.total_cmp(&b.0));
         let (mut least, mut left) = (0.0_f64, family.len() as f64);
         for (p_value, adjusted) in family {
             least = least.max(p_value * left).min(1.0);
             left -= 1.0;
-            assert!((adjusted.take().unwrap() - least).abs() < 1e-12);
+            if let Some(adjusted) = adjusted {
+                assert!((adjusted.take().unwrap() - least).abs() < 1e-12);
+            }
         }
     }
 }
 
 fn check_all_rows(plan: &Plan, records: &Records) -> Report {
     let mut report = report(plan, records).unwrap();
-    check_adjusted(&mut report);
+    check_adjusted(&mut report, plan, records);
+    report.agents.iter_mut().flat_map(|agent| &mut agent.rows).for_each(|row| row.families.clear());
     let mut resamples = Resamples::new(plan.seed);
     assert_eq!(report.agents.len(), plan.agents.len());
     for (agent, found) in report.agents.iter().enumerate() {

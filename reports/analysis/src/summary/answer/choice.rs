@@ -2,27 +2,14 @@
 
 use std::cmp::Ordering;
 
+use super::carriers::carriers;
 use super::decide::{Context, Names};
-use super::{Alternative, Choice, EQUIVALENCE, Finding, Gain, settle};
+use super::{Alternative, Choice, Finding};
 
 /// Returns the choice of each agent.
-pub(super) fn choices(context: &Context<'_>, speakers: &[usize], clusters: u64) -> Vec<Finding> {
+pub(super) fn choices(context: &Context<'_>, speakers: &[usize]) -> Vec<Finding> {
     let names = Names::of(context.plan);
-    let mut compared: Vec<(usize, usize, Vec<Option<Gain>>)> = speakers
-        .iter()
-        .map(|agent| {
-            let best = best(context, *agent);
-            let gain = |condition| {
-                (condition != best).then(|| context.outcomes.difference(context.plan, *agent, condition, best))
-            };
-            (*agent, best, (0..context.plan.conditions.len()).map(gain).collect())
-        })
-        .collect();
-    settle(compared.iter_mut().flat_map(|(_, _, gains)| gains.iter_mut().flatten()).collect(), clusters);
-    compared
-        .into_iter()
-        .map(|(agent, best, gains)| Finding::Choice(choose(context, &names, agent, best, &gains)))
-        .collect()
+    speakers.iter().map(|agent| Finding::Choice(choose(context, &names, *agent))).collect()
 }
 
 /// Orders conditions by success in descending order, then by cost, then as the plan does. Unknown values come last.
@@ -41,28 +28,45 @@ fn best(context: &Context<'_>, agent: usize) -> usize {
     conditions.min_by(|a, b| by_success(context, agent, *a, *b)).unwrap_or(0)
 }
 
-fn choose(context: &Context<'_>, names: &Names, agent: usize, best: usize, gains: &[Option<Gain>]) -> Choice {
-    let is_worse = |condition: &usize| gains[*condition].is_some_and(|gain| gain.is_worse());
+fn choose(context: &Context<'_>, names: &Names, agent: usize) -> Choice {
+    let best = best(context, agent);
+    let gain = |condition: usize, other: usize| context.pairs.get(agent, condition, other);
+    let from_best = |condition: usize| (condition != best).then(|| gain(condition, best));
+    let is_worse = |condition: &usize| from_best(*condition).is_some_and(|gain| gain.is_worse());
     let is_known = |condition: &usize| context.success(agent, *condition).rate.is_some();
-    let mut ranked: Vec<usize> = (0..gains.len()).collect();
+    let mut ranked: Vec<usize> = (0..context.plan.conditions.len()).collect();
     ranked.sort_by(|a, b| by_success(context, agent, *a, *b));
-    // Of conditions that nothing tells apart yet, one that is far below the best is no bargain.
-    let is_close = |condition: &usize| {
-        let difference = gains[*condition].map_or(Some(0.0), |gain| gain.difference);
-        !is_worse(condition) && is_known(condition) && difference.is_some_and(|difference| difference >= -EQUIVALENCE)
+    let open: Vec<usize> = ranked.iter().copied().filter(|one| !is_worse(one) && is_known(one)).collect();
+    let cheapest = |of: &mut dyn Iterator<Item = usize>| of.min_by(|a, b| by_cost(context, agent, *a, *b));
+    // Nothing is recommended that may be 5 points worse than another one.
+    let is_safe = |one: &usize| ranked.iter().all(|other| other == one || gain(*one, *other).rules_out_a_loss());
+    let safe = cheapest(&mut open.iter().copied().filter(is_safe)).filter(|_| context.may_recommend);
+    let chosen = safe.or_else(|| cheapest(&mut open.iter().copied())).unwrap_or(best);
+    let cost = |condition: usize| context.billed(agent, condition).rate;
+    let next = cheapest(&mut open.iter().copied().filter(|one| *one != chosen));
+    let saving = cost(chosen).zip(next.and_then(cost)).map(|(cost, other)| 1.0 - cost / other);
+    let worse = ranked.iter().copied().find(|one| is_worse(one));
+    let second = match safe {
+        Some(_) => worse,
+        None => open.last().copied().filter(|last| *last != best).or(worse),
     };
-    let as_good = ranked.iter().copied().filter(is_close);
-    let chosen = as_good.min_by(|a, b| by_cost(context, agent, *a, *b)).unwrap_or(best);
     let others: Vec<usize> = ranked.into_iter().filter(|condition| *condition != chosen).collect();
     Choice {
         agent: context.who(agent),
         noun: names.noun.to_owned(),
         choice: context.result(agent, chosen, names),
-        gain: gains[chosen],
+        is_recommended: safe.is_some(),
+        saving: saving.filter(|saving| *saving > 0.0),
+        carriers: second.map(|second| carriers(context, agent, best, second)).unwrap_or_default(),
+        gain: from_best(chosen),
         is_best: others.iter().all(is_worse),
         others: others
             .into_iter()
-            .map(|condition| Alternative { result: context.result(agent, condition, names), gain: gains[condition] })
+            .map(|condition| Alternative {
+                result: context.result(agent, condition, names),
+                gain: from_best(condition),
+                is_safe: gain(chosen, condition).rules_out_a_loss(),
+            })
             .collect(),
     }
 }

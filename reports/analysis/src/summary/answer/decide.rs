@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 
 use healbench_core::{AgentKind, Condition, Guardrails, Plan};
 
+use super::carriers::carriers;
 use super::factors::{alone, content_and_form, without_each};
 use super::{
-    AgentGain, Agents, Answer, Claims, ConditionResult, Finding, Gain, NamedCondition, Pair, Server, Single, Who,
-    WorstTool, choice, is_below_the_floor, settle,
+    AgentGain, Agents, Answer, Claims, ConditionResult, Finding, Gain, NamedCondition, Pair, RECOMMENDS_AT, Server,
+    Single, Who, WorstTool, choice, is_below_the_floor,
 };
 use crate::metric::RowMetric;
 use crate::rate::Rate;
 use crate::statistics::Interval;
 use crate::summary::outcomes::Outcomes;
+use crate::summary::pairs::Pairs;
 use crate::summary::{AgentReport, ClaimReport, ClaimVerdict, Totals, has_headline};
 
 /// The fixed chains and all chains of each tool, by agent and condition.
@@ -27,6 +29,17 @@ pub(in crate::summary) struct Context<'a> {
     pub(in crate::summary) totals: Totals,
     /// Empty unless a server answered the calls.
     pub(in crate::summary) tool_chains: &'a ToolChains,
+    /// The comparisons of conditions.
+    pub(in crate::summary) pairs: &'a Pairs,
+    /// Returns a metric of the episodes of a scenario, an agent and a condition.
+    pub(in crate::summary) cell_rate: &'a dyn Fn([usize; 3], RowMetric) -> Rate,
+    /// True if a condition may be recommended.
+    pub(in crate::summary) may_recommend: bool,
+}
+
+/// Returns true if a run of so many clusters of scenarios and trials may recommend a condition.
+pub(in crate::summary) fn may_recommend(clusters: u64, trials: u32) -> bool {
+    clusters >= RECOMMENDS_AT.0 && trials >= RECOMMENDS_AT.1
 }
 
 /// Answers what the plan asks.
@@ -42,6 +55,7 @@ pub(in crate::summary) fn answer(context: &Context<'_>) -> Answer {
         lost: episodes - scored,
         scenarios,
         only_these_scenarios: is_below_the_floor(clusters),
+        may_recommend: context.may_recommend,
         findings: if scored == 0 { Vec::new() } else { findings(context, &speakers, clusters) },
     }
 }
@@ -60,12 +74,12 @@ fn findings(context: &Context<'_>, speakers: &[usize], clusters: u64) -> Vec<Fin
     }
     findings.extend(match (plan.conditions.len(), speakers) {
         (0 | 1, _) => speakers.iter().map(|agent| single(context, *agent)).collect(),
-        (2, [agent]) => vec![pair(context, *agent, clusters)],
-        (2, _) => vec![agents(context, speakers, clusters)],
+        (2, [agent]) => vec![pair(context, *agent)],
+        (2, _) => vec![agents(context, speakers)],
         _ => content_and_form(context, speakers, clusters)
-            .or_else(|| alone(context, speakers, clusters))
-            .or_else(|| without_each(context, speakers, clusters))
-            .unwrap_or_else(|| choice::choices(context, speakers, clusters)),
+            .or_else(|| alone(context, speakers))
+            .or_else(|| without_each(context, speakers))
+            .unwrap_or_else(|| choice::choices(context, speakers)),
     });
     findings
 }
@@ -143,26 +157,26 @@ fn single(context: &Context<'_>, agent: usize) -> Finding {
     })
 }
 
-fn pair(context: &Context<'_>, agent: usize, clusters: u64) -> Finding {
-    let gain = context.outcomes.difference(context.plan, agent, 1, 0);
+fn pair(context: &Context<'_>, agent: usize) -> Finding {
+    let gain = context.pairs.get(agent, 1, 0);
     let cost = |condition| context.billed(agent, condition).rate.unwrap_or(f64::INFINITY);
     let second_leads = match gain.difference {
         Some(difference) if difference != 0.0 => difference > 0.0,
         _ => cost(1) < cost(0),
     };
     let (first, second) = if second_leads { (1, 0) } else { (0, 1) };
-    let mut gain = if second_leads { gain } else { gain.reversed() };
-    settle(vec![&mut gain], clusters);
+    let gain = if second_leads { gain } else { gain.reversed() };
     let names = Names::of(context.plan);
     Finding::Pair(Pair {
         agent: context.who(agent),
         first: context.result(agent, first, &names),
         second: context.result(agent, second, &names),
         gain,
+        carriers: carriers(context, agent, first, second),
     })
 }
 
-fn agents(context: &Context<'_>, speakers: &[usize], clusters: u64) -> Finding {
+fn agents(context: &Context<'_>, speakers: &[usize]) -> Finding {
     let plan = context.plan;
     let switches = |condition: usize| plan.conditions[condition].guardrails().bits().count_ones();
     // The one that is not the reference; without one, that with more guardrails.
@@ -170,9 +184,7 @@ fn agents(context: &Context<'_>, speakers: &[usize], clusters: u64) -> Finding {
         Some(reference) => 1 - reference,
         None => usize::from(switches(1) >= switches(0)),
     };
-    let mut gains: Vec<Gain> =
-        speakers.iter().map(|agent| context.outcomes.difference(plan, *agent, guarded, 1 - guarded)).collect();
-    settle(gains.iter_mut().collect(), clusters);
+    let gains: Vec<Gain> = speakers.iter().map(|agent| context.pairs.get(*agent, guarded, 1 - guarded)).collect();
     let better = gains.iter().filter(|gain| gain.is_better()).count();
     let worse = gains.iter().filter(|gain| gain.is_worse()).count();
     let names = Names::of(plan);

@@ -127,9 +127,8 @@ struct Switches {
 }
 
 /// Returns what is missed without each guardrail; `None` unless the plan has all of them, and all without each.
-pub(super) fn without_each(context: &Context<'_>, speakers: &[usize], clusters: u64) -> Option<Vec<Finding>> {
-    let mut found = switches(context, speakers, |bit| (Guardrails::SETS - 1, (Guardrails::SETS - 1) & !bit))?;
-    settle(found.iter_mut().flat_map(|of| &mut of.effects).map(|effect| &mut effect.gain).collect(), clusters);
+pub(super) fn without_each(context: &Context<'_>, speakers: &[usize]) -> Option<Vec<Finding>> {
+    let found = switches(context, speakers, |bit| (Guardrails::SETS - 1, (Guardrails::SETS - 1) & !bit))?;
     let finding = |mut of: Switches| {
         sort(&mut of.effects);
         let (agent, format) = (context.who(of.agent), of.format.to_string());
@@ -139,11 +138,9 @@ pub(super) fn without_each(context: &Context<'_>, speakers: &[usize], clusters: 
 }
 
 /// Returns what each guardrail gives alone, and added last if the plan shows it; `None` unless the plan has no guardrails, and each alone.
-pub(super) fn alone(context: &Context<'_>, speakers: &[usize], clusters: u64) -> Option<Vec<Finding>> {
-    let mut alone = switches(context, speakers, |bit| (bit, 0))?;
-    let mut last = switches(context, speakers, |bit| (Guardrails::SETS - 1, (Guardrails::SETS - 1) & !bit));
-    let effects = alone.iter_mut().chain(last.iter_mut().flatten()).flat_map(|of| &mut of.effects);
-    settle(effects.map(|effect| &mut effect.gain).collect(), clusters);
+pub(super) fn alone(context: &Context<'_>, speakers: &[usize]) -> Option<Vec<Finding>> {
+    let alone = switches(context, speakers, |bit| (bit, 0))?;
+    let last = switches(context, speakers, |bit| (Guardrails::SETS - 1, (Guardrails::SETS - 1) & !bit));
     let mut last = last.unwrap_or_default().into_iter();
     let finding = |mut of: Switches| {
         sort(&mut of.effects);
@@ -179,7 +176,7 @@ fn switches(
                 let difference = Some(billed(with)? - billed(without)?);
                 Some(SwitchEffect {
                     guardrail: entry.name.to_owned(),
-                    gain: context.outcomes.difference(context.plan, *agent, with, without),
+                    gain: context.pairs.get(*agent, with, without),
                     billed_share: difference.zip(billed(with)).map(|(difference, all)| difference / all),
                 })
             };
