@@ -46,7 +46,7 @@ Options of `run` that neither the command line nor healbench.toml sets; `healben
 NO_COLOR
 Turns colors off.
 .SH EXAMPLES
-Run the built-in quickstart suite and print its report:
+Run all families of scenarios and print the report:
 .PP
 .RS
 healbench run
