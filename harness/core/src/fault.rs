@@ -56,7 +56,7 @@ pub struct FaultEntry {
     pub name: &'static str,
     /// Its place in a call.
     pub phase: FaultPhase,
-    /// What happens, in a sentence.
+    /// The effect, in a sentence.
     pub says: &'static str,
 }
 

@@ -76,7 +76,7 @@ pub struct Action {
     pub input: Value,
     /// The effect of a valid call.
     pub handler: Handler,
-    /// What the handler writes beside the arguments.
+    /// The writes of the handler beside the arguments.
     pub effects: Effects,
     /// The business rules, checked in order before the handler.
     pub rules: Vec<Rule>,

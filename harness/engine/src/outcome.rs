@@ -1,4 +1,4 @@
-//! What the guardrails make of a call before it becomes a reply.
+//! The outcome of a call behind the guardrails, before it becomes a reply.
 
 use healbench_core::{CallResult, EnvironmentError, FaultKind, ProtocolError, ToolResponse};
 use serde_json::Value;

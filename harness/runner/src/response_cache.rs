@@ -40,7 +40,7 @@ pub(crate) struct CachedResponse {
     pub(crate) named_fields: Option<Arc<[String]>>,
     pub(crate) digest: ResponseDigest,
     pub(crate) guardrail_tokens: u32,
-    /// What the reply of the guardrails, before a client rewrote it, means for the rows that have to be read.
+    /// The effect of the reply of the guardrails, before a client rewrote it, on the rows that have to be read.
     pub(crate) verifications: Vec<Verification>,
 }
 

@@ -2,7 +2,7 @@ use healbench_core::ValuePath;
 
 use super::{Comparison, Operand};
 
-/// What a handler writes beside the arguments. All writes of a call are made together or not at all.
+/// The writes of a handler beside the arguments. All writes of a call are made together or not at all.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Effects {
     /// The columns of the row that are set after the arguments. References to the row mean the row as it was before.

@@ -318,7 +318,7 @@ pub struct Carrier {
     pub without: [Rate; 2],
 }
 
-/// What a cluster carries a difference in.
+/// The metric in which a cluster carries a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Carried {
