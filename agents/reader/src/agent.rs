@@ -22,7 +22,7 @@ use super::lookup::{TruncatedResult, action_of, advised_call, discriminator};
 use super::paths;
 use super::profile::Profile;
 use super::reading::{Statement, Vocabulary, read_statements};
-use super::records::{FoundValues, prose_of};
+use super::records::{FoundValues, prose_of, shows_call};
 use super::repair::{ArgumentEdit, RepairContext, repairs};
 use super::text_cache::{MAX_CACHED_TEXT_BYTES, TextCache};
 
@@ -61,7 +61,10 @@ pub struct ScriptedAgent<'a> {
     advice: Vec<Statement>,
     /// The turn that follows a turn of prose.
     pending_turn: Option<Turn>,
-    last_call: Option<Rc<ToolCall>>,
+    /// The calls that were made, in their order.
+    calls: Vec<Rc<ToolCall>>,
+    /// True if the step's call may have taken effect although it failed: after a passing failure.
+    unsure: bool,
     /// The move after the latest error of the step.
     last_move: Option<Move>,
 }
@@ -88,7 +91,8 @@ impl<'a> ScriptedAgent<'a> {
             truncated: None,
             advice: Vec::new(),
             pending_turn: None,
-            last_call: None,
+            calls: Vec::new(),
+            unsure: false,
             last_move: None,
         }
     }
@@ -99,7 +103,7 @@ impl Agent for ScriptedAgent<'_> {
         if let Some(turn) = self.pending_turn.take() {
             return Ok(turn);
         }
-        let turn = match (seen.last(), self.last_call.is_some()) {
+        let turn = match (seen.last(), !self.calls.is_empty()) {
             (Some(response), true) => self.handle_response(response),
             (None, true) => self.send(0),
             (_, false) => self.begin_step(),
@@ -121,6 +125,10 @@ impl Agent for ScriptedAgent<'_> {
 }
 
 impl<'a> ScriptedAgent<'a> {
+    fn last_call(&self) -> Option<&Rc<ToolCall>> {
+        self.calls.last()
+    }
+
     fn script_step(&self) -> Option<&'a Step> {
         self.start.script.steps.get(self.step)
     }
@@ -132,6 +140,7 @@ impl<'a> ScriptedAgent<'a> {
         self.followed.clear();
         self.waited = false;
         self.meant_call = None;
+        self.unsure = false;
         self.last_move = None;
         let Some(step) = self.script_step() else {
             let answer = self.start.script.answer.as_deref().unwrap_or("The task is done.");
@@ -160,7 +169,7 @@ impl<'a> ScriptedAgent<'a> {
     fn send(&mut self, waited_s: u32) -> Turn {
         let call = self.lookup.as_ref().unwrap_or(&self.draft).clone();
         self.attempts += 1;
-        self.last_call = Some(Rc::new(call.clone()));
+        self.calls.push(Rc::new(call.clone()));
         Turn::Calls { calls: vec![call], waited_s, text: String::new() }
     }
 
@@ -186,17 +195,31 @@ impl<'a> ScriptedAgent<'a> {
                 return self.move_on(&moves, &error);
             }
             let statements = self.read_statements(&text);
+            self.unsure |= statements.contains(&Statement::Transient);
             return self.handle_error(&statements);
         }
+        let open = self.open_values();
         for text in &texts {
             self.found_values.read(text, self.step);
         }
         self.note_advice(&texts);
-        if self.lookup.take().is_some() {
+        if let Some(lookup) = self.lookup.take() {
             // What was repeated was the look-up, and not the call that failed before it.
             self.last_move = self.last_move.map(|_| Move::OtherTool);
+            if self.unsure && texts.iter().any(|text| shows_call(text, &self.draft, &self.start)) {
+                return self.next_step();
+            }
             if self.fill_found_values() {
                 self.meant_call = None;
+                return self.send(0);
+            }
+            // The same look-up for the next value.
+            let action = action_of(&self.start, &lookup).unwrap_or_default();
+            let next = || advised_call(&self.start, &self.found_values, self.step, &lookup.tool, action);
+            if self.open_values() < open
+                && let Some(next) = Some(next()).filter(|next| *next != lookup)
+            {
+                self.lookup = Some(next);
                 return self.send(0);
             }
             return self.correct_action().unwrap_or_else(|| self.look_up());
@@ -205,6 +228,12 @@ impl<'a> ScriptedAgent<'a> {
             return self.send(0);
         }
         self.next_step()
+    }
+
+    /// Returns the number of values that the step needs and that no response has shown.
+    fn open_values(&self) -> usize {
+        let finds = self.script_step().into_iter().flat_map(|step| step.find.keys());
+        finds.filter(|argument| self.found_values.get(self.step, argument).is_none()).count()
     }
 
     fn next_step(&mut self) -> Turn {
@@ -276,7 +305,7 @@ impl<'a> ScriptedAgent<'a> {
         if !is_unintended && !self.found_values.is_incomplete_from(self.step) {
             return;
         }
-        let Some(call) = self.last_call.clone() else { return };
+        let Some(call) = self.last_call().cloned() else { return };
         for text in texts {
             let statements = self.read_statements(prose_of(text));
             self.advice.extend_from_slice(&statements);
@@ -308,7 +337,7 @@ impl<'a> ScriptedAgent<'a> {
     fn look_up(&mut self) -> Turn {
         if let Some(truncated) = self.truncated.take() {
             let mut call = truncated.call.clone();
-            for (field, value) in truncated.unused_filters(&self.start, self.step) {
+            for (field, value) in truncated.unused_filters(&self.start, &self.found_values, self.step) {
                 if self.takes_up("narrow", &field, self.profile.uptake.narrow) {
                     paths::set(&mut call.arguments, &field, value);
                 }
@@ -330,12 +359,20 @@ impl<'a> ScriptedAgent<'a> {
         if self.follow_suggestion(&advice) {
             return self.send(0);
         }
+        // Nothing was refused: the list of tools says what reads.
+        if self.failures == 0
+            && self.truncated.is_none()
+            && let Some((tool, action)) = self.uncalled_reading_action()
+        {
+            self.lookup = Some(advised_call(&self.start, &self.found_values, self.step, &tool, &action));
+            return self.send(0);
+        }
         self.failures += 1;
         if self.failures >= self.profile.patience {
             return self.stop("What the task needs was not found.");
         }
         if self.chance(self.profile.repeat, || "agent/repeat") {
-            self.lookup = self.last_call.as_deref().cloned();
+            self.lookup = self.last_call().map(|last| (**last).clone());
             return self.send(0);
         }
         if self.chance(self.profile.guess, || "agent/guess") {
@@ -458,11 +495,11 @@ impl<'a> ScriptedAgent<'a> {
             Statement::Rename { field, .. } => ("unrecognised", field, uptake.unrecognised),
             Statement::Lookup { .. } => ("suggestion", "", uptake.suggestion),
             Statement::SearchDifferently { .. } => ("narrow", "", uptake.narrow),
-            Statement::Fault { field, .. } => ("fault", field, 0.0),
+            Statement::Fault { field, .. } => ("fault", field, uptake.options),
             Statement::Bound { field, .. } | Statement::Compared { field, .. } => ("bounds", field, uptake.bounds),
             Statement::Format { field, .. } => ("format", field, uptake.format),
             Statement::Unrecognized { field } => ("unrecognised", field, uptake.unrecognised),
-            Statement::Actions { .. } => ("actions", "", uptake.actions),
+            Statement::Actions { .. } | Statement::UnknownTool => ("actions", "", uptake.actions),
             Statement::Suggest { action, .. } => ("suggestion", action, uptake.suggestion),
             Statement::Delay { .. } => ("delay", "", uptake.delay),
             Statement::Transient => ("transient", "", uptake.transient),

@@ -1,6 +1,6 @@
 //! Lookups: calls that are not in the script and find values that a step needs.
 
-use healbench_core::{Object, ToolCall};
+use healbench_core::{Object, Step, ToolCall};
 use serde_json::Value;
 
 use super::ScriptedStart;
@@ -50,10 +50,16 @@ impl TruncatedResult {
     }
 
     /// The filters that this call does not use yet and whose values the agent knows, with those values.
-    pub(super) fn unused_filters(&self, start: &ScriptedStart<'_>, step: usize) -> Vec<(String, Value)> {
+    pub(super) fn unused_filters(
+        &self,
+        start: &ScriptedStart<'_>,
+        found_values: &FoundValues<'_>,
+        step: usize,
+    ) -> Vec<(String, Value)> {
         let mut unused_filters = Vec::new();
         for (field, values) in &self.filters {
-            let known = intended_argument(start, &self.call, field).or_else(|| search_argument(start, step, field));
+            let known = intended_argument(start, found_values, &self.call, field)
+                .or_else(|| search_argument(start, found_values, step, field));
             let is_listed = |value: &&Value| {
                 let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
                 values.is_empty() || values.contains(&shown)
@@ -85,18 +91,43 @@ pub(super) fn discriminator<'a>(start: &ScriptedStart<'a>, tool: &str) -> Option
     }
 }
 
-/// Returns an argument's value in an intended call of the same action, unless it has to be looked up.
-fn intended_argument<'a>(start: &ScriptedStart<'a>, call: &ToolCall, field: &str) -> Option<&'a Value> {
+/// Returns an argument's value in an intended call of the same action. A value that has to be looked up is known once it was found.
+fn intended_argument<'v>(
+    start: &ScriptedStart<'v>,
+    found_values: &'v FoundValues<'_>,
+    call: &ToolCall,
+    field: &str,
+) -> Option<&'v Value> {
     let action = action_of(start, call);
-    let same_action_steps = start.script.steps.iter().filter(|step| {
-        step.intended.tool == call.tool && action_of(start, &step.intended) == action && !step.find.contains_key(field)
-    });
-    same_action_steps.into_iter().find_map(|step| step.intended.arguments.get(field))
+    let is_same = |step: &Step| step.intended.tool == call.tool && action_of(start, &step.intended) == action;
+    let steps = start.script.steps.iter().enumerate().filter(|(_, step)| is_same(step));
+    steps.into_iter().find_map(|(index, step)| known_argument(found_values, index, step, field))
 }
 
-/// Returns a field's value as stated by the task for a record that a step has to find.
-fn search_argument<'a>(start: &ScriptedStart<'a>, step: usize, field: &str) -> Option<&'a Value> {
-    start.script.steps.get(step)?.find.values().find_map(|find| find.matching.get(field))
+/// Returns an argument's value in the intended call of a step, if the agent knows it.
+pub(super) fn known_argument<'v>(
+    found_values: &'v FoundValues<'_>,
+    index: usize,
+    step: &'v Step,
+    field: &str,
+) -> Option<&'v Value> {
+    match step.find.contains_key(field) {
+        true => found_values.get(index, field),
+        false => step.intended.arguments.get(field),
+    }
+}
+
+/// Returns a field's value as stated by the task for a record that a step has to find: one that was not found yet, if there is one.
+fn search_argument<'a>(
+    start: &ScriptedStart<'a>,
+    found_values: &FoundValues<'_>,
+    step: usize,
+    field: &str,
+) -> Option<&'a Value> {
+    let finds = &start.script.steps.get(step)?.find;
+    let is_open = |argument: &String| found_values.get(step, argument).is_none();
+    let open = finds.iter().filter(|(argument, _)| is_open(argument)).find_map(|(_, find)| find.matching.get(field));
+    open.or_else(|| finds.values().find_map(|find| find.matching.get(field)))
 }
 
 /// Returns the call of an action that a text suggests, with all declared arguments that the agent knows.
@@ -122,7 +153,9 @@ pub(super) fn advised_call(
     };
     let required = spec.and_then(|spec| spec.input_schema.get("required")).and_then(Value::as_array);
     for field in properties.keys() {
-        let mut known = intended_argument(start, &call, field).or_else(|| search_argument(start, step, field)).cloned();
+        let mut known = intended_argument(start, found_values, &call, field)
+            .or_else(|| search_argument(start, found_values, step, field))
+            .cloned();
         if known.is_none() && required.is_some_and(|required| required.iter().any(|name| name == field)) {
             known = argument_of_any_step(start, found_values, step, field);
         }
@@ -141,12 +174,7 @@ fn argument_of_any_step(
     field: &str,
 ) -> Option<Value> {
     let steps = std::iter::once(step).chain(0..start.script.steps.len());
-    steps.into_iter().find_map(|index| {
-        let step = start.script.steps.get(index)?;
-        if step.find.contains_key(field) {
-            found_values.get(index, field).cloned()
-        } else {
-            step.intended.arguments.get(field).cloned()
-        }
-    })
+    steps
+        .into_iter()
+        .find_map(|index| known_argument(found_values, index, start.script.steps.get(index)?, field).cloned())
 }

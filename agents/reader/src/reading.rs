@@ -40,7 +40,7 @@ pub use shape::ShapeField;
 pub use vocabulary::Vocabulary;
 
 /// The version of the reader: it grows whenever a text may be read in another way. Rows hold what a version found.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// A statement extracted from a text. Fields are dotted paths (`address.city`, `lines.0.qty`).
 #[derive(Debug, Clone, PartialEq)]
@@ -127,6 +127,8 @@ pub enum Statement {
         /// `None` if the text describes it only: "the slug of the account".
         value: Option<Value>,
     },
+    /// The tool that was called does not exist. Which tools do, an agent knows.
+    UnknownTool,
     /// The value has to be higher or lower than that of another field.
     Compared {
         field: String,
@@ -189,6 +191,7 @@ impl Statement {
             | Statement::Suggest { .. }
             | Statement::Delay { .. }
             | Statement::Transient
+            | Statement::UnknownTool
             | Statement::Stop
             | Statement::Contract { .. }
             | Statement::Example { .. } => None,
@@ -252,7 +255,7 @@ pub struct Facts {
 impl Statement {
     /// Returns true if the statement says what to do.
     pub fn is_remedy(&self) -> bool {
-        !matches!(self, Statement::Fault { .. } | Statement::Transient)
+        !matches!(self, Statement::Fault { .. } | Statement::Transient | Statement::UnknownTool)
     }
 }
 
@@ -263,6 +266,12 @@ pub fn read(text: &str, vocabulary: &Vocabulary<'_>, sent: &Value, is_error: Opt
     let is_document = outcome::is_document(&text.trim_start().to_lowercase());
     let (statements, words, faults) = read_all(text, vocabulary, sent, true);
     let is_error = says_error || is_error.is_none() && outcome::implies_error(text, &statements);
+    let passes = statements.is_empty() && is_error && !is_document && is_passing(text, &statements, &faults);
+    let (statements, words): (Vec<Statement>, Vec<String>) = if passes {
+        (vec![Statement::Transient], vec![text.trim().lines().next().unwrap_or_default().to_owned()])
+    } else {
+        (statements, words)
+    };
     let (statements, words): (Vec<Statement>, Vec<String>) = statements
         .into_iter()
         .zip(words)
@@ -315,7 +324,18 @@ impl Facts {
 /// names no field but quotes a value (``unknown variant `superadmin` ``) that occurs once in them, the statement is about that argument.
 /// Words inside quoted values of arguments are ignored.
 pub fn read_statements(text: &str, vocabulary: &Vocabulary<'_>, sent: &Value) -> Vec<Statement> {
-    read_all(text, vocabulary, sent, false).0
+    let (statements, _, faults) = read_all(text, vocabulary, sent, false);
+    if statements.is_empty() && is_passing(text, &statements, &faults) {
+        vec![Statement::Transient]
+    } else {
+        statements
+    }
+}
+
+/// Returns true if a text that says nothing about the call reports a passing failure: "Connection reset by peer".
+fn is_passing(text: &str, statements: &[Statement], faults: &Faults) -> bool {
+    error_kind::kind_of(statements, faults) == ErrorKind::Unclear
+        && error_kind::kind_by_words(text) == Some(ErrorKind::Transient)
 }
 
 /// Returns the statements of a text, the words of each if they are wanted, and the faults.

@@ -7,10 +7,12 @@ use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
 
-use healbench_core::{RecordQuery, Script, same_json};
+use healbench_core::{Object, RecordQuery, Script, ToolCall, same_json};
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
+use super::ScriptedStart;
+use super::lookup::discriminator;
 use super::text_cache::TextCache;
 
 thread_local! {
@@ -244,6 +246,27 @@ impl Visitor<'_> for ColumnVisitor<'_> {
     fn visit_str<E>(self, key: &str) -> Result<Option<usize>, E> {
         Ok(self.0.binary_search(&key).ok())
     }
+}
+
+/// Returns true if a record in the text has the values of all arguments of the call, so that the call has taken effect. An argument counts
+/// under its own name or, if the record has no such column, under any. A call with one argument may only name the record.
+pub(super) fn shows_call(text: &str, call: &ToolCall, start: &ScriptedStart<'_>) -> bool {
+    let discriminator = discriminator(start, &call.tool);
+    let Some(sent) = call.object() else { return false };
+    let Some(at) = text.find(['{', '[']) else { return false };
+    let mut values = serde_json::Deserializer::from_str(&text[at..]).into_iter::<Value>();
+    let Some(Ok(shown)) = values.next() else { return false };
+    let records = match &shown {
+        Value::Array(items) => items.as_slice(),
+        one => std::slice::from_ref(one),
+    };
+    let has = |record: &Object, name: &String, sent: &Value| match record.get(name) {
+        Some(cell) => same_json(cell, sent),
+        None => record.values().any(|cell| same_json(cell, sent)),
+    };
+    let sent: Vec<_> = sent.iter().filter(|(name, _)| discriminator != Some(name.as_str())).collect();
+    let shows = |record: &Object| sent.iter().all(|(name, value)| has(record, name, value));
+    sent.len() > 1 && records.iter().filter_map(Value::as_object).any(shows)
 }
 
 /// Returns the prose of a text of a success: what follows its records, all if it has none. Clients join the blocks of a response, so both may

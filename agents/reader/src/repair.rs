@@ -5,12 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use healbench_core::{RecordQuery, json_type};
+use healbench_core::{RecordQuery, json_type, same_json};
 use regex::Regex;
 use serde_json::Value;
 
 use super::paths;
-use super::reading::{ExpectedFormat, Relation, ShapeField, Statement};
+use super::reading::{ExpectedFormat, Fault, Relation, ShapeField, Statement};
 use super::records::FoundValues;
 
 /// The agent's knowledge about the arguments of the current call.
@@ -50,6 +50,14 @@ impl RepairContext<'_> {
         }
         Some(value)
     }
+
+    /// Returns true if the value at `path`, or a part of it, has to be found in a response.
+    fn must_find(&self, path: &str) -> bool {
+        let is_part = |whole: &str, part: &str| {
+            part.strip_prefix(whole).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        self.queries.keys().any(|argument| is_part(argument, path) || is_part(path, argument))
+    }
 }
 
 /// One change to the arguments.
@@ -72,12 +80,16 @@ impl ArgumentEdit {
 /// field and adding the correct one.
 pub(super) fn repairs(statement: &Statement, arguments: &Value, context: &RepairContext<'_>) -> Vec<Vec<ArgumentEdit>> {
     let put = |path: &str, value: Value| vec![vec![ArgumentEdit::Set(path.to_owned(), value)]];
-    // Replaces a value that is absent or does not satisfy `fits`, if the known value does.
+    // Replaces a value that is absent or does not satisfy `fits`, if the known value does. A refused argument that the call does not need
+    // is left out.
     let replace = |field: &str, fits: &dyn Fn(&Value) -> bool| {
-        if paths::get(arguments, field).is_some_and(fits) || !context.value(field).is_some_and(|known| fits(&known)) {
-            return Vec::new();
+        let sent = paths::get(arguments, field);
+        match context.value(field) {
+            _ if sent.is_some_and(fits) => Vec::new(),
+            Some(known) if fits(&known) => set_known_value(field, arguments, context),
+            None if sent.is_some() && !context.must_find(field) => vec![vec![ArgumentEdit::Remove(field.to_owned())]],
+            _ => Vec::new(),
         }
-        set_known_value(field, arguments, context)
     };
     match statement {
         Statement::Missing { field } | Statement::MissingDiscriminator { field } => {
@@ -88,7 +100,11 @@ pub(super) fn repairs(statement: &Statement, arguments: &Value, context: &Repair
             }
         }
         Statement::WrongType { field, expected } => replace(field, &|value| has_type(value, expected)),
-        Statement::Options { field, values } => replace(field, &|value| is_among(value, values)),
+        // The text 20 is no valid value where the number 20 is meant.
+        Statement::Options { field, values } => {
+            let kind = context.value(field).as_ref().filter(|known| is_among(known, values)).map(json_type);
+            replace(field, &|value| is_among(value, values) && kind.is_none_or(|kind| kind == json_type(value)))
+        }
         Statement::Bound { field, relation, limit } => replace(field, &|value| is_within(value, *relation, *limit)),
         // Replaces the value in use if the agent knows a different one.
         Statement::Conflict { field } => {
@@ -145,10 +161,15 @@ pub(super) fn repairs(statement: &Statement, arguments: &Value, context: &Repair
             let field = context.discriminator;
             replace(field, &|value| value.as_str() == Some(action))
         }
+        // An identifier that does not exist, where a response has shown the right one.
+        Statement::Fault { field, fault: Fault::NotFound | Fault::Invalid } if context.queries.contains_key(field) => {
+            replace(field, &|value| paths::get(arguments, field) != Some(value))
+        }
         // These say when or what to call, not how to repair the arguments.
         Statement::Suggest { .. }
         | Statement::Delay { .. }
         | Statement::Transient
+        | Statement::UnknownTool
         | Statement::Stop
         | Statement::Narrow { .. }
         | Statement::Page { .. }
@@ -158,14 +179,26 @@ pub(super) fn repairs(statement: &Statement, arguments: &Value, context: &Repair
     }
 }
 
+/// Returns true if nothing was sent but the discriminator, and more was meant. Whoever sends such a call by accident sends all of it again.
+fn is_empty_call(arguments: &Value, context: &RepairContext<'_>) -> bool {
+    let is_sent = |name: &String| name != context.discriminator;
+    arguments.as_object().is_none_or(|sent| !sent.keys().any(is_sent))
+        && context.intended.as_object().is_some_and(|meant| meant.keys().any(is_sent))
+}
+
 /// Returns true if a field is absent. Null counts as absent, because texts report it so (`received undefined`, `You
 /// sent: (missing)`).
 fn is_absent(arguments: &Value, path: &str) -> bool {
     paths::get(arguments, path).is_none_or(Value::is_null)
 }
 
-/// Sets the field to its known value, or its outermost absent parent, if any, to that parent's known value.
+/// Sets all that was meant if nothing was sent. Else sets the field to its known value, or its outermost absent parent, if any, to that parent's known value.
 fn set_known_value(field: &str, arguments: &Value, context: &RepairContext<'_>) -> Vec<Vec<ArgumentEdit>> {
+    if is_empty_call(arguments, context) {
+        let names = context.intended.as_object().into_iter().flat_map(|object| object.keys());
+        let known = names.filter_map(|name| Some(ArgumentEdit::Set(name.clone(), context.value(name)?)));
+        return vec![known.collect()];
+    }
     let parents = field.match_indices('.').map(|(end, _)| &field[..end]);
     let mut absent = parents.filter(|parent| is_absent(arguments, parent) && context.value(parent).is_some());
     let path = if is_absent(arguments, field) { absent.next().unwrap_or(field) } else { field };
@@ -180,19 +213,29 @@ fn repair_format(
     context: &RepairContext<'_>,
 ) -> Vec<Vec<ArgumentEdit>> {
     let sent = paths::get(arguments, field).unwrap_or(&Value::Null);
-    let Some(known) = context.value(field).filter(|known| known != sent) else { return Vec::new() };
+    let known = context.value(field);
+    let is_surplus = known.is_none() && !sent.is_null() && !context.must_find(field);
+    if known.as_ref() == Some(sent) || known.is_none() && !is_surplus {
+        return Vec::new();
+    }
     // A pattern is compiled only if the value could change, because compiling is expensive. An invalid pattern is
     // ignored.
-    let fits = match expected {
-        ExpectedFormat::Pattern(pattern) => Regex::new(pattern).ok().map(|pattern| {
-            let matches = |value: &Value| Some(value.as_str().is_some_and(|text| pattern.is_match(text)));
-            (matches(sent), matches(&known))
-        }),
-        ExpectedFormat::Named(name) => Some((has_format(sent, name), has_format(&known, name))),
+    let pattern = match expected {
+        ExpectedFormat::Pattern(pattern) => match Regex::new(pattern) {
+            Ok(pattern) => Some(pattern),
+            Err(_) => return Vec::new(),
+        },
+        ExpectedFormat::Named(_) => None,
     };
-    match fits {
-        None | Some((Some(true), _) | (_, Some(false))) => Vec::new(),
-        Some(_) => set_known_value(field, arguments, context),
+    let fits = |value: &Value| match (&pattern, expected) {
+        (Some(pattern), _) => Some(value.as_str().is_some_and(|text| pattern.is_match(text))),
+        (None, ExpectedFormat::Named(name) | ExpectedFormat::Pattern(name)) => has_format(value, name),
+    };
+    match known {
+        _ if fits(sent) == Some(true) => Vec::new(),
+        Some(known) if fits(&known) != Some(false) => set_known_value(field, arguments, context),
+        None if fits(sent) == Some(false) => vec![vec![ArgumentEdit::Remove(field.to_owned())]],
+        _ => Vec::new(),
     }
 }
 
@@ -236,14 +279,20 @@ fn repair_unrecognized(field: &str, arguments: &Value, context: &RepairContext<'
     let intended = paths::object_at(context.intended, parent);
     let found = context.queries.keys().filter(|_| parent.is_empty()).map(String::as_str);
     let candidates = intended.into_iter().flat_map(|object| object.keys()).map(String::as_str).chain(found);
-    let intended_path = candidates
+    let absent: Vec<String> = candidates
         .map(|candidate| if parent.is_empty() { candidate.to_owned() } else { format!("{parent}.{candidate}") })
         .filter(|candidate| candidate != field && is_absent(arguments, candidate))
-        .filter_map(|candidate| Some((name_distance(name, paths::split(&candidate).1)?, candidate)))
-        .min();
-    if let Some((_, intended_path)) = intended_path
-        && let Some(known) = context.value(&intended_path)
+        .collect();
+    let near = absent.iter().filter_map(|path| Some((name_distance(name, paths::split(path).1)?, path))).min();
+    // Under a synonym: the value was meant for another argument.
+    let sent = paths::get(arguments, field);
+    let is_meant =
+        |path: &&String| sent.is_some_and(|sent| context.value(path).is_some_and(|known| same_json(sent, &known)));
+    let meant = || absent.iter().find(is_meant);
+    if let Some(path) = near.map(|(_, path)| path).or_else(meant)
+        && let Some(known) = context.value(path)
     {
+        let intended_path = path.clone();
         fix.push(ArgumentEdit::Set(intended_path, known));
     }
     vec![fix]

@@ -41,12 +41,17 @@ impl ScriptedAgent<'_> {
     pub(super) fn move_on(&mut self, moves: &Moves, (statements, kind): &ErrorText) -> Turn {
         // A wrong action is not known to be wrong.
         self.meant_call = None;
+        self.unsure |= *kind == ErrorKind::Transient;
         let place = self.draws("agent/move").unit();
-        let made = moves.next(*kind, self.last_move, place);
-        let made = match made {
-            Move::Changed if !self.change(moves, statements) => Move::Repeated,
-            made => made,
-        };
+        let mut made = moves.next(*kind, self.last_move, place);
+        if made == Move::Changed && !(self.switch_tool(statements) || self.change(moves, statements)) {
+            // Where nothing can change, what the text says to call comes before a repetition.
+            if self.follow_suggestion(statements) {
+                self.last_move = Some(Move::OtherTool);
+                return self.send(0);
+            }
+            made = Move::Repeated;
+        }
         self.last_move = Some(made);
         match made {
             Move::Changed => self.send(0),
@@ -127,7 +132,7 @@ impl ScriptedAgent<'_> {
 
     /// Returns an action that only reads, other than that of the latest call and that of the step.
     fn untried_reading_action(&self) -> Option<(String, String)> {
-        let last = self.last_call.as_deref()?;
+        let last = self.last_call()?;
         let is_of = |call: &ToolCall, tool: &ToolSpec, action: &ActionSpec| {
             call.tool == tool.name && action_of(&self.start, call) == Some(action.name.as_str())
         };

@@ -15,9 +15,12 @@ impl<'a> ScriptedAgent<'a> {
         let Some(step) = self.script_step() else { return false };
         let Some(truncated) = self.truncated.take() else { return false };
         let mut changed = false;
-        if self.last_call.as_deref() == Some(&truncated.call) {
+        if self.last_call().is_some_and(|last| **last == truncated.call) {
             for (field, values) in &truncated.filters {
-                let intended = paths::get(&step.intended.arguments, field).filter(|_| !step.find.contains_key(field));
+                let intended = match step.find.contains_key(field) {
+                    true => self.found_values.get(self.step, field),
+                    false => paths::get(&step.intended.arguments, field),
+                };
                 let listed =
                     |value: &&Value| values.is_empty() || value.as_str().is_none_or(|v| values.iter().any(|o| o == v));
                 if let Some(value) = intended.filter(listed)
@@ -71,6 +74,7 @@ impl<'a> ScriptedAgent<'a> {
             Statement::Suggest { tool: Some(tool), action: suggested } => {
                 *tool == step.intended.tool && (suggested == action || action.is_empty())
             }
+            Statement::UnknownTool => !self.start.tools.iter().any(|known| known.name == self.draft.tool),
             _ => false,
         };
         if !statements.iter().any(is_meant) || !self.takes_up("actions", "tool", self.profile.uptake.actions) {
@@ -87,7 +91,7 @@ impl<'a> ScriptedAgent<'a> {
     /// Returns the tools and actions that the statements advise to call, and that the agent may call and has not called on
     /// advice in this step.
     fn suggestions(&self, statements: &[Statement]) -> Vec<(String, String)> {
-        let Some(last) = self.last_call.clone() else { return Vec::new() };
+        let Some(last) = self.last_call().cloned() else { return Vec::new() };
         let seeks = self.script_step().is_some_and(|step| !step.find.is_empty());
         let own = action_of(&self.start, &last).unwrap_or_default().to_owned();
         let intended = self.script_step().and_then(|step| action_of(&self.start, &step.intended)).unwrap_or_default();
@@ -127,6 +131,22 @@ impl<'a> ScriptedAgent<'a> {
             }
         }
         suggestions
+    }
+
+    /// Returns an action that only reads and was not called in this episode, one of the step's tool first. It is not the step's own.
+    pub(super) fn uncalled_reading_action(&self) -> Option<(String, String)> {
+        let meant = &self.script_step()?.intended;
+        let own = &meant.tool;
+        let is_called = |tool: &ToolSpec, action: &ActionSpec| {
+            let mut calls = self.calls.iter().map(|call| &**call).chain([meant]);
+            calls.any(|call| call.tool == tool.name && action_of(&self.start, call) == Some(&action.name))
+        };
+        let (same, other): (Vec<&ToolSpec>, Vec<&ToolSpec>) =
+            self.start.tools.iter().partition(|tool| tool.name == *own);
+        let actions =
+            same.into_iter().chain(other).flat_map(|tool| tool.actions.iter().map(move |action| (tool, action)));
+        let mut new = actions.filter(|(tool, action)| action.read_only && !is_called(tool, action));
+        new.next().map(|(tool, action)| (tool.name.clone(), action.name.clone()))
     }
 
     /// Returns an action of the tool that reads and was not called on advice in this step.

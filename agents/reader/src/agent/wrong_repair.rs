@@ -111,7 +111,7 @@ impl ScriptedAgent<'_> {
         action: &str,
         suggestions: &[(String, String)],
     ) -> Option<String> {
-        let last = self.last_call.as_deref().filter(|call| call.tool == tool);
+        let last = self.last_call().filter(|call| call.tool == tool);
         let named = suggestions.iter().filter(|(named, _)| named == tool).map(|(_, action)| action.as_str());
         self.other_action(tool, action, last.and_then(|call| action_of(&self.start, call)), named)
     }

@@ -116,8 +116,12 @@ impl StatementReader<'_> {
         let list = list_at(tokens, start);
         let quoted = |token: &&Token<'_>| token.kind == TokenKind::Quoted;
         if list.quoted {
+            // The name of an element or a key says where: `<field name="rows.0">Unrecognized key(s) in object: 'date'`.
+            let holder = context.segment.subject.filter(|subject| subject.known).map(|subject| subject.name.as_str());
             for item in &list.items {
-                self.push(Statement::Unrecognized { field: self.path_or_name(item) });
+                let inner = holder.map(|holder| format!("{holder}.{item}"));
+                let inner = inner.filter(|path| paths::get(self.sent, path).is_some());
+                self.push(Statement::Unrecognized { field: inner.unwrap_or_else(|| self.path_or_name(item)) });
             }
         } else if remove {
             if let Some(field) = self.name_at(tokens, start) {

@@ -82,7 +82,9 @@ impl StatementReader<'_> {
         if (is_heading && context.next < context.tokens.len()) || is_negated(context.tokens, &range, context.at) {
             return;
         }
-        let is_mismatch = context.tokens[context.at..context.next].iter().any(|token| token.is_word("match"));
+        let is_mismatch = context.tokens[context.at..context.next]
+            .iter()
+            .any(|token| token.is_word("match") || token.is_word("none"));
         if is_mismatch {
             // "does not match '^[a-z]+$'"
             self.read_regex(context);
@@ -102,6 +104,10 @@ impl StatementReader<'_> {
         };
         self.part = quoted.map(|token| token.text).find(|part| is_part(part)).map(str::to_owned);
         if fields.is_empty() {
+            let is_tool = |token: &Token<'_>| token.is_word("tool") || token.is_word("tools");
+            if fault == Fault::NotFound && context.tokens[sentence(context.tokens, context.at)].iter().any(is_tool) {
+                self.push(Statement::UnknownTool);
+            }
             self.note_fault(None, fault);
         }
         for field in fields {

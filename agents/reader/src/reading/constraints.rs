@@ -52,9 +52,15 @@ impl StatementReader<'_> {
             return;
         }
         let end = rest.find([' ', '`', '"', '\n']).unwrap_or(rest.len());
-        let pattern = rest[..end].trim_end_matches(['.', ',', '\'', ';', '/']).trim_start_matches('/');
+        let pattern = rest[..end].trim_end_matches(['.', ',', '\'', ';']);
+        // Between slashes, as JavaScript writes it: `/^\//`.
+        let pattern = match pattern.strip_prefix('/') {
+            Some(inner) => inner.rfind('/').map_or(inner, |close| &inner[..close]),
+            None => pattern,
+        };
+        let pattern = pattern.replace("\\/", "/");
         if !pattern.is_empty() {
-            self.push_format(ExpectedFormat::Pattern(pattern.to_owned()), context);
+            self.push_format(ExpectedFormat::Pattern(pattern), context);
         }
     }
 

@@ -26,6 +26,7 @@ impl fmt::Display for Statement {
             Statement::Suggest { action, .. } => write!(f, "call {action}"),
             Statement::Delay { seconds } => write!(f, "wait {seconds} s"),
             Statement::Transient => f.write_str("the same call may succeed later"),
+            Statement::UnknownTool => f.write_str("the tool that was called does not exist"),
             Statement::Stop => f.write_str("a retry cannot succeed"),
             Statement::Narrow { field, values } if values.is_empty() => write!(f, "filter by `{field}` for less"),
             Statement::Narrow { field, values } => write!(f, "filter by `{field}` for less: {}", values.join(", ")),

@@ -248,6 +248,12 @@ fn sign_of_word(tokens: &[Token<'_>], at: usize, range: &std::ops::Range<usize>,
     if next.is_some_and(|next| next.is_symbol(":=") || is_noun(next)) || before.is_some_and(is_noun) {
         return Some(Sign::Name);
     }
+    // "Use kind 'unpaid' instead."
+    let is_given = before.is_some_and(|before| ["use", "send", "pass", "set"].iter().any(|verb| before.is_word(verb)))
+        && next.is_some_and(|next| next.kind == TokenKind::Quoted);
+    if is_given {
+        return Some(Sign::Name);
+    }
     let is_subject = is_head && next.is_some_and(|next| next.is_one_of(&SUBJECT_VERBS) || next.is_symbol("<>=≥≤"));
     // "the number of days", "the limit for days"
     let is_of = before.is_some_and(|before| before.is_word("of") || before.is_word("for"))

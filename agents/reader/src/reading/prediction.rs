@@ -126,6 +126,7 @@ fn remedy(statement: &Statement) -> Option<(&'static str, Value)> {
         Statement::Stop => ("stop", Value::Null),
         Statement::Conflict { .. }
         | Statement::Transient
+        | Statement::UnknownTool
         | Statement::Contract { .. }
         | Statement::Example { .. }
         | Statement::Narrow { .. }

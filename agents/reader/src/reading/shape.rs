@@ -10,6 +10,11 @@ impl StatementReader<'_> {
     pub(super) fn read_shape(&mut self, fields: Vec<ShapeField>, words: &str) {
         let mut tokens = Vec::new();
         lex(words, &mut tokens);
+        // "fits none of { … } | { … }" lists the forms of one argument, whose sentence says the rest.
+        let is_form = |token: &Token<'_>| token.is_word("none") || token.is_word("neither");
+        if tokens.iter().any(is_form) || matches!(tokens.as_slice(), [only] if only.is_symbol("|")) {
+            return;
+        }
         let last =
             |known: &[&str]| tokens.iter().rposition(|t| known.iter().any(|word| t.is_word(word) || t.is_symbol(word)));
         let previous = last(&["previous", "previously", "before", "old", "was", "formerly", "from"]);

@@ -309,8 +309,8 @@ impl<'v> StatementReader<'v> {
                         // One value is advice, which `read_order` reads.
                     } else if list.quoted && !(only && is_format(list.items[0])) {
                         self.read_options(&list, context);
-                    } else if !only && is_list_of_words(&list) {
-                        // "expected C or K"
+                    } else if !only && (is_list_of_words(&list) || is_choice(tokens, next, list.items.len())) {
+                        // "expected C or K", "expected 20 | 32"
                         self.read_options(&list, context);
                     } else if !self.read_format(context) {
                         // "must be in 18 to 20"
@@ -451,6 +451,12 @@ impl<'v> StatementReader<'v> {
             }
         }
     }
+}
+
+/// Returns true if this number of items at `at` are separated by bars.
+fn is_choice(tokens: &[Token<'_>], at: usize, items: usize) -> bool {
+    let bars = tokens.iter().skip(at + 1).step_by(2).take(items.saturating_sub(1));
+    items > 1 && bars.filter(|bar| bar.is_symbol("|")).count() == items - 1
 }
 
 /// The state of the current sentence.

@@ -169,7 +169,10 @@ fn lex_number(bytes: &[u8], at: usize) -> (TokenKind, ByteRange, usize) {
     }
     // `2026-01-31` and `10:30` are words.
     if matches!(bytes.get(end), Some(b'-' | b':')) && digit(end + 1) {
-        while bytes.get(end).is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b':' | b'.')) {
+        let is_alphanumeric = |index: usize| bytes.get(index).is_some_and(u8::is_ascii_alphanumeric);
+        // A full stop or a dash at the end belongs to the sentence.
+        let joins = |index: usize| matches!(bytes.get(index), Some(b'-' | b':' | b'.')) && is_alphanumeric(index + 1);
+        while is_alphanumeric(end) || joins(end) {
             end += 1;
         }
         return (TokenKind::Word, at..end, end);
@@ -237,6 +240,7 @@ mod tests {
                 (Word, "2026-01-31"),
             ]
         );
+        assert_eq!(kinds_and_texts("08:00, 14:00."), [(Word, "08:00"), (Symbol, ","), (Word, "14:00"), (End, ".")]);
         assert_eq!(kinds_and_texts("don't >= -273.15"), [(Word, "don't"), (Symbol, ">="), (Number, "-273.15"),]);
     }
 }

@@ -5,10 +5,11 @@ use std::ops::Range;
 use serde_json::Value;
 
 use super::clauses::is_order;
+use super::lists::list_at;
 use super::mentions::{Mention, Sign};
 use super::patterns::{is_format, json_type};
 use super::segment::Segment;
-use super::statement_reader::StatementReader;
+use super::statement_reader::{StatementReader, owned_items};
 use super::tokens::{Token, TokenKind};
 use super::{Statement, Vocabulary};
 use crate::paths;
@@ -49,6 +50,7 @@ impl StatementReader<'_> {
         let names: Vec<&Mention> = said.iter().filter(|mention| mention.sign != Sign::Value).collect();
         for at in range.clone() {
             let token = &tokens[at];
+            self.read_plural(tokens, at);
             if token.is_word("mean") || token.is_word("meant") {
                 self.read_meant(tokens, at + 1..range.end, &said, subject.as_deref());
             } else if is_order(tokens, &range, at) {
@@ -120,7 +122,12 @@ impl StatementReader<'_> {
             .filter(|mention| mention.at > range.start && mention.at <= range.start + 8 && mention.end <= range.end);
         for mention in inside.clone() {
             let at = skip(tokens, mention.end, range.end, LINKS);
-            if let Some(value) = tokens[..range.end].get(at).filter(|token| is_value(token, self.vocabulary))
+            let is_next = |token: &&Token<'_>| {
+                // "'pallet', 'fragile'" is a list of names.
+                !tokens.get(mention.end).is_some_and(|next| next.is_symbol(","))
+                    && (is_value(token, self.vocabulary) || self.is_set_word(tokens, &range, at))
+            };
+            if let Some(value) = tokens[..range.end].get(at).filter(is_next)
                 && !is_example(tokens, at)
                 && !is_listed(tokens, at, range.end)
             {
@@ -178,6 +185,41 @@ impl StatementReader<'_> {
         });
         if let Some(mention) = described {
             self.note_stated(mention.path.clone(), None);
+        }
+    }
+
+    /// Returns true if the word at `at` is all that an order gives: "Set `kind` to unpaid, or …".
+    fn is_set_word(&self, tokens: &[Token<'_>], range: &Range<usize>, at: usize) -> bool {
+        let verb = &tokens[range.start];
+        let (word, before) = (&tokens[at], &tokens[at - 1]);
+        let is_end =
+            |next: &Token<'_>| matches!(next.kind, TokenKind::End | TokenKind::Symbol) || next.is_word("instead");
+        ["set", "change", "switch"].iter().any(|known| verb.is_word(known))
+            && before.is_word("to")
+            && word.kind == TokenKind::Word
+            && !DESCRIBED.iter().chain(&["one", "null", "today", "now"]).any(|other| word.is_word(other))
+            && json_type(word.text).is_none()
+            && self.vocabulary.field_path(word.text).is_none()
+            && tokens.get(at + 1).is_none_or(is_end)
+    }
+
+    /// Reads "Served zones: L1, L2" as the valid values of `zone`.
+    fn read_plural(&mut self, tokens: &[Token<'_>], at: usize) {
+        if tokens[at].kind != TokenKind::Word || !tokens.get(at + 1).is_some_and(|next| next.is_symbol(":")) {
+            return;
+        }
+        let list = list_at(tokens, at + 1);
+        let is_other = |item: &&str| {
+            self.path_sent(item).is_none()
+                && self.vocabulary.field_path(item).is_none()
+                && self.vocabulary.resolve_action(item).is_none()
+        };
+        if list.items.len() > 1
+            && list.items.iter().all(is_other)
+            && let Some(field) = self.vocabulary.field_of_plural(tokens[at].text)
+            && paths::get(self.sent, &field).is_some_and(|sent| !sent.is_array() && !sent.is_object())
+        {
+            self.push(Statement::Options { field, values: owned_items(&list) });
         }
     }
 

@@ -275,3 +275,79 @@ fn the_intended_value_is_never_used_where_it_has_to_be_found() {
         assert!(sent(&turns).iter().all(|call| !call.contains("secret")), "{text}: {turns:?}");
     }
 }
+
+/// Returns a step that needs two identifiers from one list, of which both are sent wrong.
+fn two_values() -> Step {
+    let call = |from: &str, to: &str| json!({"action": "create", "email": from, "currency": to});
+    let step = step("billing", call("inv_61", "inv_65"), call("BAU", "VIL"));
+    let step = with_query(step, "email", "id", json!({"customer": "Ann"}));
+    with_query(step, "currency", "id", json!({"customer": "Bob"}))
+}
+
+#[test]
+fn two_values_of_a_call_are_looked_up_one_after_the_other() {
+    let turns = run_episode(&profile("perfect"), vec![two_values()], 0, 9, |call, _| {
+        match (call.arguments["action"].as_str(), call.arguments["customer"].as_str()) {
+            (Some("list"), Some("Ann")) => ok(r#"[{"id": "inv_61", "customer": "Ann"}]"#),
+            (Some("list"), Some("Bob")) => ok(r#"[{"id": "inv_65", "customer": "Bob"}]"#),
+            (Some("create"), _) if call.arguments["email"] == "inv_61" && call.arguments["currency"] == "inv_65" => {
+                ok("{}")
+            }
+            _ => error("Not found. Call billing.list first."),
+        }
+    });
+    assert_eq!(sent(&turns).len(), 4, "{:?}", sent(&turns));
+    assert!(is_done(&turns));
+}
+
+#[test]
+fn a_value_that_was_shown_replaces_one_that_does_not_exist() {
+    let find = |draft: &str| {
+        let call = |id: &str| json!({"action": "get", "invoice_id": id});
+        with_query(step("billing", call("inv_70"), call(draft)), "invoice_id", "id", json!({"number": "INV-70"}))
+    };
+    let answer = |call: &healbench_core::ToolCall, _: usize| match call.arguments["invoice_id"].as_str() {
+        None => ok(&rows(60..80)),
+        Some("inv_70") => ok("{}"),
+        Some(other) => error(&format!("No such invoice_id: '{other}'")),
+    };
+    let listed = vec![list(json!({"action": "list"})), find("INV-70")];
+    let turns = run_episode(&profile("perfect"), listed, 0, 9, answer);
+    assert!(is_done(&turns), "{:?}", sent(&turns));
+    // What no response has shown is not used.
+    let turns = run_episode(&profile("perfect"), vec![find("INV-70")], 0, 9, answer);
+    assert!(gave_up(&turns), "{:?}", sent(&turns));
+}
+
+#[test]
+fn what_is_needed_before_the_first_call_is_read_from_what_the_tools_offer() {
+    let turns =
+        run_episode(&profile("perfect"), vec![get()], 0, 9, |call, _| match call.arguments["action"].as_str() {
+            Some("list") => ok(&rows(60..80)),
+            _ => ok("{}"),
+        });
+    assert_eq!(sent(&turns), [r#"{"action":"list","status":"open"}"#, r#"{"action":"get","invoice_id":"inv_70"}"#]);
+    assert!(is_done(&turns));
+}
+
+#[test]
+fn a_call_that_took_effect_before_a_timeout_is_not_repeated() {
+    let call = json!({"action": "create", "email": "a@example.com", "amount": 120});
+    let play = |listed: &str| {
+        run_episode(&profile("perfect"), vec![step("billing", call.clone(), call.clone())], 0, 9, |call, index| {
+            match call.arguments["action"].as_str() {
+                Some("list") => ok(listed),
+                _ if index == 0 => {
+                    error("The request timed out. Call billing.list to check before you create it again.")
+                }
+                _ => ok("{}"),
+            }
+        })
+    };
+    let made = play(r#"[{"id": 1, "email": "a@example.com", "amount": 120}]"#);
+    assert_eq!(sent(&made).len(), 2, "{:?}", sent(&made));
+    for other in ["[]", r#"[{"id": 1, "email": "a@example.com", "amount": 12}]"#] {
+        let turns = play(other);
+        assert_eq!(sent(&turns).len(), 3, "{:?}", sent(&turns));
+    }
+}

@@ -95,3 +95,34 @@ fn shares_are_checked_where_they_stand() {
     spec.settings["moves"]["shares"]["state"]["changed"] = json!(2.0);
     assert_eq!(Profile::from_spec(&spec), None);
 }
+
+#[test]
+fn where_nothing_can_change_the_named_call_is_made() {
+    let call = json!({"action": "create", "amount": 5});
+    let steps = || vec![step("billing", call.clone(), call.clone())];
+    let profile = moves(CHANGED, 1.0, 0.0);
+    let play = |text: &'static str| {
+        let turns = run_episode(&profile, steps(), 0, 3, |call, _| {
+            if call.arguments["action"] == "list" { ok("[]") } else { error(text) }
+        });
+        arguments(&turns).iter().map(|sent| sent["action"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        play("The amount is larger than what is left. Call billing.list to see it."),
+        ["create", "list", "create"]
+    );
+    assert_eq!(play("The amount is larger than what is left."), ["create", "create", "create"]);
+}
+
+#[test]
+fn a_tool_that_does_not_exist_is_replaced() {
+    let wrong = healbench_core::ToolCall::new("documents", json!({"action": "create", "amount": 5}));
+    let one = || healbench_core::Step { draft: wrong.clone(), ..step("billing", wrong.arguments.clone(), Value::Null) };
+    for profile in [moves(CHANGED, 1.0, 0.0), profile("perfect")] {
+        let turns = run_episode(&profile, vec![one()], 0, 4, |call, _| match call.tool.as_str() {
+            "billing" => ok("{}"),
+            _ => error("MCP error -32602: Tool documents not found"),
+        });
+        assert!(is_done(&turns), "{turns:?}");
+    }
+}

@@ -48,6 +48,7 @@ pub(crate) fn describe(statements: &[Statement]) -> Vec<String> {
         Statement::Suggest { tool, action } => format!("suggest {}.{action}", tool.as_deref().unwrap_or("?")),
         Statement::Delay { seconds } => format!("delay {seconds}"),
         Statement::Transient => "transient".to_owned(),
+        Statement::UnknownTool => "no such tool".to_owned(),
         Statement::Stop => "stop".to_owned(),
         Statement::Narrow { field, values } => format!("narrow {field} {}", values.join("|")),
         Statement::Conflict { field } => format!("taken {field}"),
@@ -397,4 +398,69 @@ fn escapes_are_decoded() {
 #[test]
 fn attributes_of_the_failed_call_suggest_nothing() {
     assert_statements("<validation_error action=\"billing.list\"></validation_error>", &[]);
+}
+
+#[test]
+fn sentences_that_end_with_a_value_or_name_it_without_quotes() {
+    for (text, expected) in [
+        ("role: possible values: 08:00, 14:00.", "options role 08:00|14:00"),
+        ("role: possible values: 2026-01-02, 2026-01-31.", "options role 2026-01-02|2026-01-31"),
+        ("Set `role` to member, or ask an owner.", "value role \"member\""),
+        ("Change role to viewer instead.", "value role \"viewer\""),
+        ("Use role 'viewer' instead.", "value role \"viewer\""),
+        ("Expected 20 | 32, received string at role", "options role 20|32"),
+        ("role: Expected 1 | 2 | 3, received number.", "options role 1|2|3"),
+        ("must match pattern /^\\// at role", "format role Pattern(\"^/\")"),
+        ("role must match the pattern ^/", "format role Pattern(\"^/\")"),
+        ("must match pattern /^\\/[a-z]+$/ at role", "format role Pattern(\"^/[a-z]+$\")"),
+        ("The tool \"documents\" does not exist.", "no such tool"),
+        ("MCP error -32602: Tool documents not found", "no such tool"),
+    ] {
+        assert_statements_include(text, &[expected]);
+    }
+    // No value is given here.
+    for text in ["Set role to the one of its owner.", "Set role to null.", "Change role to string."] {
+        let found = statements_of(text);
+        assert!(!found.iter().any(|one| one.starts_with("value role \"")), "{text}: {found:?}");
+    }
+}
+
+#[test]
+fn failures_that_pass_are_read_where_nothing_else_is_said() {
+    for text in [
+        "Connection reset by peer",
+        "deadlock detected",
+        "502 Bad Gateway: upstream",
+        "The export is still running (61 percent).",
+    ] {
+        assert_statements(text, &["transient"]);
+    }
+    assert_statements("Internal error 77.", &[]);
+}
+
+#[test]
+fn what_a_text_says_of_an_object_is_about_its_members() {
+    let sent = json!({"rows": [{"code": "a", "date": "2026-02-03", "time": "08:10"}, {"taken": {"date": "x"}}]});
+    let text = "<validation_error action=\"lab/order\">\n  <field name=\"rows.0\">Unrecognized key(s) in object: 'date', 'time'. \
+                Remove or correct unrecognized fields: 'date', 'time'.</field>\n</validation_error>";
+    let tools = vec![tool("lab", &[("order", json!({"rows": {"type": "array"}}))])];
+    let script = Script::default();
+    let read = |text: &str, sent: &Value| describe(&read_statements(text, &Vocabulary::new(&tools, &script), sent));
+    assert_eq!(read(text, &sent), ["unrecognised rows.0.date", "unrecognised rows.0.time"]);
+    // The forms of a union are no change of the contract.
+    let forms = "<validation_error action=\"lab/order\">\n  <field name=\"rows\">Invalid input: it fits none of { lat: number } | \
+                 { box: number[] }.</field>\n</validation_error>";
+    let found = read(forms, &json!({"rows": {"lat": "47"}}));
+    assert!(found.iter().all(|one| one.contains("rows")), "{found:?}");
+}
+
+#[test]
+fn a_plural_before_a_list_names_the_argument() {
+    let tools = tools();
+    let script = Script::default();
+    let read =
+        |text: &str| describe(&read_statements(text, &Vocabulary::new(&tools, &script), &json!({"role": "chief"})));
+    assert_eq!(read("Served roles: admin, member"), ["options role admin|member"]);
+    assert_eq!(read("This server offers these roles: admin, member, guest."), ["options role admin|member|guest"]);
+    assert_eq!(read("Your roles: chief"), [""; 0]);
 }

@@ -396,3 +396,64 @@ fn a_conflicting_value_is_replaced_by_the_intended_one() {
     assert_eq!(arguments(&turns).len(), 1);
     assert!(gave_up(&turns));
 }
+
+/// Returns what `perfect` sends last, if each call but the intended one is answered with this text.
+fn last_sent(draft: Value, intended: &Value, text: &str) -> Value {
+    let steps = vec![step("billing", intended.clone(), draft)];
+    let turns =
+        run_episode(
+            &profile("perfect"),
+            steps,
+            0,
+            6,
+            |call, _| {
+                if call.arguments == *intended { ok("{}") } else { error(text) }
+            },
+        );
+    arguments(&turns).last().cloned().unwrap_or_default()
+}
+
+#[test]
+fn an_argument_that_is_refused_and_not_needed_is_left_out() {
+    let intended = json!({"action": "create", "amount": 5});
+    for (draft, text) in [
+        (json!({"action": "create", "amount": 5, "due": null}), "Invalid input: expected string, received null at due"),
+        (json!({"action": "create", "amount": 5, "due": "soon"}), "due: must be a valid date"),
+        (json!({"action": "create", "amount": 5, "currency": "XX"}), "currency: must be one of \"USD\", \"EUR\""),
+        (json!({"action": "create", "amount": 5, "address": {"zip": 8010}}), "address: expected string"),
+    ] {
+        assert_eq!(last_sent(draft, &intended, text), intended, "{text}");
+    }
+}
+
+#[test]
+fn an_unknown_key_whose_value_was_meant_for_an_argument_is_renamed() {
+    let intended = json!({"action": "create", "amount": 5, "due": "2026-01-31"});
+    let text = "Unrecognized key(s) in object: 'deadline'";
+    assert_eq!(
+        last_sent(json!({"action": "create", "amount": 5, "deadline": "2026-01-31"}), &intended, text),
+        intended
+    );
+    // Another value was not meant for it.
+    let other = last_sent(json!({"action": "create", "amount": 5, "deadline": "high"}), &intended, text);
+    assert_eq!(other, json!({"action": "create", "amount": 5}));
+}
+
+#[test]
+fn after_an_empty_call_all_of_it_is_sent() {
+    let intended = json!({"action": "create", "amount": 5, "due": "2026-01-31"});
+    for text in ["amount is required", "Invalid input: expected number, received undefined at amount"] {
+        assert_eq!(last_sent(json!({"action": "create"}), &intended, text), intended, "{text}");
+    }
+    // Of a call with arguments only what the text names.
+    let partial = last_sent(json!({"action": "create", "currency": "USD"}), &intended, "amount is required");
+    assert_eq!(partial, json!({"action": "create", "currency": "USD", "amount": 5}));
+}
+
+#[test]
+fn the_text_of_a_number_is_no_valid_number() {
+    let intended = json!({"action": "create", "amount": 20});
+    for text in ["Expected 20 | 32, received string at amount", "amount: expected one of 20|32"] {
+        assert_eq!(last_sent(json!({"action": "create", "amount": "20"}), &intended, text), intended, "{text}");
+    }
+}

@@ -56,6 +56,7 @@ fn is_of_pattern(statement: &Statement, pattern: Meaning) -> bool {
         Statement::Suggest { .. } => matches!(pattern, Call | Actions),
         Statement::Delay { .. } => pattern == Delay,
         Statement::Transient => matches!(pattern, Transient | Delay),
+        Statement::UnknownTool => pattern == NotFound,
         Statement::Stop => pattern == Stop,
         Statement::Narrow { .. } => pattern == Truncated,
         Statement::Page { .. } => pattern == Page,
