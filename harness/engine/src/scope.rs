@@ -250,6 +250,11 @@ fn sum(terms: impl Iterator<Item = Exact>) -> Value {
     let total = terms.fold(Exact::Integer(0), |a, b| a.combine(b, i128::checked_add, |a, b| a + b));
     match total {
         Exact::Integer(integer) if let Ok(integer) = i64::try_from(integer) => integer.into(),
-        other => Number::from_f64(other.float()).map_or(Value::Null, Value::Number),
+        other => Number::from_f64(rounded(other.float())).map_or(Value::Null, Value::Number),
     }
+}
+
+/// Rounds to the 15 digits that a decimal number keeps in binary: 3.2 + 1.1 is 4.3.
+fn rounded(number: f64) -> f64 {
+    format!("{number:.14e}").parse().unwrap_or(number)
 }

@@ -17,6 +17,8 @@ pub struct WorldBase {
     def: WorldDef,
     /// For each table, the row index by key.
     keys: Vec<HashMap<String, usize>>,
+    /// For each table, what its generated keys continue.
+    numbering: Vec<Numbering>,
     faults: Arc<[FaultDef]>,
 }
 
@@ -27,7 +29,12 @@ impl WorldBase {
             let key = |row: &Object| row.get(&table.key).map(key_text);
             table.rows.iter().enumerate().filter_map(|(at, row)| Some((key(row)?, at))).collect()
         };
-        WorldBase { keys: def.tables.iter().map(index).collect(), faults: def.faults.as_slice().into(), def }
+        WorldBase {
+            keys: def.tables.iter().map(index).collect(),
+            numbering: def.tables.iter().map(Numbering::of).collect(),
+            faults: def.faults.as_slice().into(),
+            def,
+        }
     }
 
     /// Creates the faults of a new episode.
@@ -221,21 +228,52 @@ impl Tables {
         &added[position]
     }
 
-    /// Generates an unused key: the prefix and a number greater than the count of base rows.
+    /// Generates an unused key: the prefix, and a number that is higher than those of the base rows and than their count.
     pub(crate) fn next_key(&mut self, at: usize, as_text: bool) -> Value {
         loop {
             let table = &self.base.def.tables[at];
             self.changes[at].generated_keys += 1;
-            let number = table.rows.len() + self.changes[at].generated_keys;
+            let Numbering { last, digits } = self.base.numbering[at];
+            let number = last.saturating_add(self.changes[at].generated_keys as u64);
             let key = if table.key_prefix.is_empty() && !as_text {
                 Value::from(number)
             } else {
-                Value::from(format!("{}{number}", table.key_prefix))
+                Value::from(format!("{}{number:0digits$}", table.key_prefix))
             };
             if self.find(at, &key).is_none() {
                 return key;
             }
         }
+    }
+}
+
+/// The highest number in the keys of a table, or the count of its rows if that is higher.
+#[derive(Debug, Clone, Copy, Default)]
+struct Numbering {
+    last: u64,
+    /// The digits of the highest number, if it begins with a zero: 3 for `C-010`.
+    digits: usize,
+}
+
+impl Numbering {
+    fn of(table: &TableDef) -> Numbering {
+        let mut highest = Numbering { last: table.rows.len() as u64, digits: 0 };
+        for key in table.rows.iter().filter_map(|row| row.get(&table.key)) {
+            let digits = match key {
+                Value::String(text) => text.strip_prefix(&table.key_prefix).unwrap_or_default(),
+                _ => "",
+            };
+            let number = match key {
+                Value::Number(number) if table.key_prefix.is_empty() => number.as_u64(),
+                _ if digits.bytes().all(|byte| byte.is_ascii_digit()) => digits.parse().ok(),
+                _ => None,
+            };
+            if let Some(number) = number.filter(|number| *number >= highest.last) {
+                let digits = if digits.starts_with('0') { digits.len() } else { 0 };
+                highest = Numbering { last: number, digits };
+            }
+        }
+        highest
     }
 }
 

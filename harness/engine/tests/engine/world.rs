@@ -204,7 +204,23 @@ fn a_generated_key_is_a_text_where_keys_are_texts() {
     def.tables[0].key_prefix = String::new();
     def.tables[0].rows = [json!({"id": "3"}), json!({"id": "4"})].map(object).to_vec();
     let mut server = Server::new(Vec::new(), def);
-    // Two base rows, so 3 and 4 are tried first.
     assert_eq!(server.call("create", json!({})).response.text(), r#"{"id":"5"}"#);
     assert_eq!(server.class("get", json!({"id": "5"})), "ok");
+}
+
+#[test]
+fn generated_keys_continue_those_of_the_rows() {
+    let next = |prefix: &str, keys: Value| {
+        let mut def = two_invoices();
+        def.tables[0].key_prefix = prefix.to_owned();
+        def.tables[0].rows = keys.as_array().unwrap().iter().map(|key| object(json!({ "id": key }))).collect();
+        let mut server = Server::new(Vec::new(), def);
+        server.call("create", json!({})).response.text().to_owned()
+    };
+    assert_eq!(next("EV-", json!(["EV-40", "EV-7"])), r#"{"id":"EV-41"}"#);
+    assert_eq!(next("C-", json!(["C-008", "C-009"])), r#"{"id":"C-010"}"#);
+    assert_eq!(next("", json!([301])), r#"{"id":302}"#);
+    // Keys of another form are none of them; the count of the rows stays the least.
+    assert_eq!(next("EV-", json!(["ev_99", "EV-x", "EV-1"])), r#"{"id":"EV-4"}"#);
+    assert_eq!(next("EV-", json!([])), r#"{"id":"EV-1"}"#);
 }
