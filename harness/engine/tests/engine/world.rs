@@ -215,8 +215,7 @@ fn generated_keys_continue_those_of_the_rows() {
         def.tables[0].key_prefix = prefix.to_owned();
         def.tables[0].rows = keys.as_array().unwrap().iter().map(|key| object(json!({ "id": key }))).collect();
         let mut server = Server::new(Vec::new(), def);
-        let made = server.call("create", json!({}));
-        made.response.text().to_owned()
+        server.call("create", json!({})).response.text().into_owned()
     };
     assert_eq!(next("EV-", json!(["EV-40", "EV-7"])), r#"{"id":"EV-41"}"#);
     assert_eq!(next("C-", json!(["C-008", "C-009"])), r#"{"id":"C-010"}"#);
