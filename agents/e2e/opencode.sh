@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Plays the suite `recovery` with opencode and a real small model on this machine.
+# Plays the suite `domain-errors` with opencode and a real small model on this machine.
 #
 # usage: agents/e2e/opencode.sh FOLDER [HEALBENCH]
 #
@@ -35,7 +35,7 @@ run=$folder/opencode-$MODEL
 if [ -d "$run" ]; then
     words=(run --resume "$run")
 else
-    words=(run recovery --config "$here/healbench.toml" --agent agent:opencode --condition sdk-typescript,fusion --trials 1 --jobs 1
+    words=(run domain-errors --config "$here/healbench.toml" --agent agent:opencode --condition sdk-typescript,fusion --trials 1 --jobs 1
         --out "$run")
 fi
 if [ -n "$healbench" ]; then

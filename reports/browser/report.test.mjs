@@ -396,7 +396,7 @@ const order = (index) => JSON.stringify({
 
 describe('a run of 10,000 episodes', () => {
   it('with many scenarios and agents stays small, and says what it left out', async () => {
-    const file = made('many', 'claims', 'compound', 'contract-drift', 'controls', 'hostile', 'quickstart', 'recovery', 'routing', 'truncation', 'validation', '--agent', 'scripted', '--format', 'fusion-xml', '--trials', '11');
+    const file = made('many', 'claims', 'domain-errors', 'fields', 'hostile', 'published', 'quickstart', 'strictness', '--agent', 'scripted', '--format', 'fusion-xml', '--trials', '11');
     const { scenarios, agents, episodes } = await plan(file);
     assert.equal(episodes, scenarios * agents * 2 * 11);
     assert.ok(episodes > 10_000);

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 /// The tools and environments of the built-in suites.
 static SCENARIOS: LazyLock<Vec<(Arc<WorldBase>, Vec<Engine>)>> = LazyLock::new(|| {
-    let scenarios = load_suite(&["quickstart".into(), "recovery".into()]).expect("the suites load");
+    let scenarios = load_suite(&["quickstart".into(), "domain-errors".into()]).expect("the suites load");
     let engines = |scenario: &Scenario| {
         let sets = [Guardrails::NONE, Guardrails::ALL].into_iter();
         let engines = sets.flat_map(|set| {

@@ -25,26 +25,18 @@ fn quickstart_is_complete() {
     assert_eq!(controls, ["quickstart/control-nothing-wrong", "quickstart/control-unmendable"]);
     let suites = [
         "claims",
-        "compound",
-        "contract-drift",
         "contracts",
-        "controls",
         "cut-lists",
         "domain-errors",
         "fields",
-        "graded",
         "hostile",
         "look-ups",
         "published",
         "quickstart",
-        "recovery",
-        "routing",
         "server-bugs",
         "silent",
         "strictness",
         "transient",
-        "truncation",
-        "validation",
         "values",
     ];
     assert_eq!(built_in_suites(), suites);

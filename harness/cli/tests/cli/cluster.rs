@@ -2,7 +2,7 @@
 
 use super::*;
 
-const SHARD: [&str; 5] = ["run", "controls", "--trials", "4", "--quiet"];
+const SHARD: [&str; 5] = ["run", "hostile", "--trials", "4", "--quiet"];
 
 /// Runs a shard into `shards/NAME`.
 fn run_shard(sandbox: &Sandbox, name: &str, shard: &str, more: &[&str]) {
@@ -176,7 +176,7 @@ fn the_number_of_shards_follows_from_the_time() {
     let sandbox = Sandbox::new();
     let plan = |more: &[&str]| {
         let args: Vec<&str> =
-            ["plan", "controls", "--trials", "1000000"].into_iter().chain(more.iter().copied()).collect();
+            ["plan", "hostile", "--trials", "1000000"].into_iter().chain(more.iter().copied()).collect();
         sandbox.start(&args)
     };
     let auto = plan(&["--shards", "auto", "--time", "00:01"]);
@@ -217,7 +217,7 @@ fn a_job_array_is_written() {
         "--on-complete",
         "echo 'done'",
         "--",
-        "controls",
+        "hostile",
         "--trials",
         "4",
     ]);
@@ -233,7 +233,7 @@ fn a_job_array_is_written() {
             .replace(sandbox.dir.path().to_str().unwrap(), "HERE")
     };
     insta::assert_snapshot!(["submit", "shard.sbatch", "merge.sbatch"].map(read).join("\n----\n"));
-    let again = sandbox.start(&["slurm", "it's here", "--shards", "2", "--", "controls"]);
+    let again = sandbox.start(&["slurm", "it's here", "--shards", "2", "--", "hostile"]);
     assert!(again.code == Some(2) && again.err.contains("has scripts already"), "{}", again.err);
     for (arguments, reason) in [
         (vec!["--out", "x"], "`--out` cannot be given to the shards"),

@@ -91,7 +91,7 @@ fn blessing_prints_the_changes() {
     assert!(blessed.out.ends_with("\n4 changed rows\n") && !blessed.out.contains("FAIL"), "{}", blessed.out);
     sandbox.ok(&["gate", "baseline.toml", "after"]);
     // A baseline of another plan is replaced completely, with an explanation.
-    sandbox.ok(&["run", "controls", "--quiet", "--out", "other", "--agent", "scripted:perfect", "--trials", "3"]);
+    sandbox.ok(&["run", "hostile", "--quiet", "--out", "other", "--agent", "scripted:perfect", "--trials", "3"]);
     let blessed = sandbox.ok(&["bless", "other"]);
     assert!(blessed.out.starts_with("the previous baseline is replaced completely: "), "{}", blessed.out);
     sandbox.ok(&["gate", "baseline.toml", "other"]);
@@ -218,7 +218,7 @@ fn incompatible_runs_are_never_compared() {
     refused(&["gate", "baseline.toml", "seed"], "the seed is 1 in the base, 2 in the candidate");
     refused(&["gate", "run", "seed"], "the seed is 1 in the base, 2 in the candidate");
     refused(&["compare", "run", "seed"], "one has the seed 1, the other 2");
-    sandbox.ok(&[&["run", "controls", "--quiet", "--out", "others"][..], &AXES].concat());
+    sandbox.ok(&[&["run", "hostile", "--quiet", "--out", "others"][..], &AXES].concat());
     refused(
         &["gate", "baseline.toml", "others"],
         "scenario `quickstart/bad-date` is there in the base, not there in the candidate",

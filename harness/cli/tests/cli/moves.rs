@@ -44,7 +44,7 @@ fn a_fitted_reader_is_written_judged_played_and_named_in_reports() {
     assert_eq!((&json["others"][0], &json["profile"]["agent"]), (&"m-2".into(), &"m-1".into()));
     let run = [
         "run",
-        "recovery/taken-shift",
+        "quickstart/wrong-enum",
         "--trials",
         "2",
         "--agent",

@@ -34,8 +34,8 @@ fn runs(sandbox: &Sandbox) -> Vec<&'static str> {
     vec![
         play("plain", &["quickstart", "--trials", "2", "--agent", scripted]),
         play("formats", &["quickstart", "--trials", "2", "--agent", scripted, "--format", "all"]),
-        play("all-sets", &["controls", "--trials", "1", "--agent", scripted, "--guardrails", "full"]),
-        play("alone", &["controls", "--trials", "1", "--agent", "scripted:blind", "--guardrails", "none"]),
+        play("all-sets", &["hostile", "--trials", "1", "--agent", scripted, "--guardrails", "full"]),
+        play("alone", &["hostile", "--trials", "1", "--agent", "scripted:blind", "--guardrails", "none"]),
         play("claims", &["claims", "--trials", "2", "--agent", scripted]),
         play("shard", &["quickstart", "--trials", "2", "--agent", scripted, "--shard", "1/2"]),
     ]

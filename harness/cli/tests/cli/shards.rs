@@ -133,7 +133,7 @@ fn a_shard_with_other_rows_or_texts_is_refused() {
     let sandbox = Sandbox::new();
     for part in ["1/2", "2/2"] {
         let out = format!("part-{}", &part[..1]);
-        sandbox.ok(&["run", "controls", "--trials", "2", "--shard", part, "--out", &out]);
+        sandbox.ok(&["run", "hostile", "--trials", "2", "--shard", part, "--out", &out]);
     }
     let refused = |what: &str| {
         let result = sandbox.start(&["merge", "part-1", "part-2", "--out", "all"]);
@@ -174,7 +174,7 @@ fn the_frames_show_the_same_schedule_in_every_cell() {
     sandbox.ok(&[
         "run",
         "quickstart",
-        "recovery",
+        "hostile",
         "--out",
         "run",
         "--trials",

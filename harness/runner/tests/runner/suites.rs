@@ -8,9 +8,6 @@ use healbench_scenarios::{FAMILIES, built_in_suites};
 
 use super::*;
 
-/// The tag of scenarios in which a text cannot help, such as a list that must be seen completely.
-const UNRECOVERABLE_TAG: &str = "text-does-not-help";
-
 fn all_scenarios() -> Vec<Scenario> {
     let suites: Vec<PathBuf> = built_in_suites().into_iter().map(PathBuf::from).collect();
     load_suite(&suites).unwrap()
@@ -118,30 +115,18 @@ const COMPLETE_FORMATS: [ErrorFormat; 4] =
 /// not about the shape of arguments, these formats contain only the message, like their servers: no suggestion, no list
 /// of actions, and no hint that the failure is temporary. Failures about the shape contain enough, so nothing is listed
 /// for `llm-friendly-json` or for any scenario about shapes.
-const UNRECOVERABLE: [(&str, &str); 10] = [
-    ("compound/find-then-update", "`Car 'TR-880' does not exist.` names no list of cars"),
-    ("compound/unknown-id-and-conflict", "`Patient 'PT-0922' does not exist.` names no list of patients"),
+const UNRECOVERABLE: [(&str, &str); 4] = [
     ("hostile/fake-lines", "`Claim '…' does not exist.` names no list of claims, and what it quotes was sent"),
     ("hostile/json-and-markdown", "`There is no queue '…'.` names no queue that there is"),
     ("hostile/orders-in-records", "`Review 'REV-289' does not exist.` names no list of reviews"),
     ("quickstart/unknown-id", "`Ticket 'TCK-3690' does not exist.` names no list of tickets"),
-    ("recovery/alternative-actions", "`Project 'PRJ-49' does not exist.` names no list of projects"),
-    ("recovery/corrective-arguments", "`Status 'In_review_done' is not valid.` names no status that is"),
-    ("recovery/missing-dependency", "`Teacher 'T-197' does not exist.` does not say how to add one"),
-    ("recovery/internal-passes", "`An unexpected error occurred.` does not say that it will pass"),
 ];
 
 /// The scenarios whose errors `jsonschema` describes without the field, or in words that readers do not know: `is too short`.
-const WITHOUT_FIELD: [&str; 5] = [
-    "quickstart/several-at-once",
-    "routing/single-action",
-    "validation/lengths-and-counts",
-    "validation/one-row-of-several",
-    "validation/tagged-union",
-];
+const WITHOUT_FIELD: [&str; 1] = ["quickstart/several-at-once"];
 
 /// The suites in which the texts of servers say too little on purpose: what a text lacks is their subject.
-const SUITES_OF_SILENCE: [&str; 2] = ["graded/", "published/"];
+const SUITES_OF_SILENCE: [&str; 1] = ["published/"];
 
 #[test]
 fn perfect_recovers_wherever_the_text_allows_it() {
@@ -158,7 +143,7 @@ fn perfect_recovers_wherever_the_text_allows_it() {
     for row in &records.episodes {
         let cell = plan.cell(row.episode).unwrap();
         let scenario = &scenarios[cell.scenario];
-        if row.outcome != Outcome::Success && !scenario.tags.iter().any(|tag| tag == UNRECOVERABLE_TAG) {
+        if row.outcome != Outcome::Success {
             let format = plan.conditions[cell.condition].format();
             failed.insert((scenario.id.as_str(), format.clone()), row.episode);
         }
@@ -179,13 +164,14 @@ fn perfect_recovers_wherever_the_text_allows_it() {
     assert!(recovered.is_empty(), "listed as silent, and recovered from: {recovered:?}");
 }
 
-/// Each mistake is drawn in some trial: a missing field, a wrong one, and an unknown tag.
+/// Each mistake is drawn in some trial: a missing tag, a missing field, and an object that is sent as a text. `serde` names no field
+/// where no alternative fits.
 #[test]
 fn perfect_understands_every_format_with_fields_about_a_tagged_union() {
     let scenarios: Vec<_> =
-        all_scenarios().into_iter().filter(|scenario| scenario.id == "validation/tagged-union").collect();
+        all_scenarios().into_iter().filter(|scenario| scenario.id == "fields/payout-union").collect();
     let mut formats = named_formats();
-    formats.retain(|format| *format != ErrorFormat::JsonSchema);
+    formats.retain(|format| ![ErrorFormat::JsonSchema, ErrorFormat::Serde].contains(format));
     let (plan, records) = run_profile("perfect", &scenarios, &["all"], &formats, 20);
     for row in &records.episodes {
         let shown = || transcript("perfect", &plan, &scenarios, row.episode);
@@ -239,7 +225,7 @@ fn blind_gains_nothing_from_any_format() {
 #[test]
 fn cosmetic_drift_costs_nothing() {
     let scenarios: Vec<Scenario> =
-        all_scenarios().into_iter().filter(|scenario| scenario.id == "contract-drift/cosmetic").collect();
+        all_scenarios().into_iter().filter(|scenario| scenario.id == "contracts/wording-only").collect();
     assert_eq!(scenarios.len(), 1);
     for name in ["blind", "typical", "perfect"] {
         let rows = |set: &str| {
@@ -255,15 +241,24 @@ fn cosmetic_drift_costs_nothing() {
     }
 }
 
-/// The tag of controls in which the guardrails should lose.
-const GUARDRAILS_LOSE_TAG: &str = "guardrails-lose";
+/// The scenarios whose descriptions say that guardrails do harm: a refusal that costs a call for nothing, or a cut that hides the row.
+const GUARDRAILS_LOSE: [&str; 8] = [
+    "cut-lists/devices-without-filter",
+    "cut-lists/permits-behind-a-filter",
+    "strictness/control-last-transfer",
+    "strictness/enrol-three",
+    "strictness/gift-order",
+    "strictness/meter-readings",
+    "strictness/pallet-label",
+    "strictness/sorted-directory",
+];
 
 fn named_condition(name: &str) -> Condition {
     Condition::of(CONDITIONS.iter().find(|entry| entry.name == name).unwrap())
 }
 
-/// The successes and the billed tokens of each scenario under the texts of the TypeScript SDK, and with all guardrails.
-fn sdk_and_guardrails(scenarios: &[Scenario], trials: u32) -> Vec<[(u32, u64); 2]> {
+/// The successes in each scenario under the texts of the TypeScript SDK, and with all guardrails.
+fn sdk_and_guardrails(scenarios: &[Scenario], trials: u32) -> Vec<[u32; 2]> {
     let profile: Profile = shipped_profile("typical").unwrap();
     let axes = Axes {
         agents: vec![profile.spec("typical")],
@@ -274,43 +269,38 @@ fn sdk_and_guardrails(scenarios: &[Scenario], trials: u32) -> Vec<[(u32, u64); 2
     let mut plan = build_plan(&axes, scenarios);
     plan.conditions = ["sdk-typescript", "fusion"].map(named_condition).into();
     let records = run_plan(&profile, &plan, scenarios);
-    let mut sums = vec![[(0, 0); 2]; scenarios.len()];
+    let mut successes = vec![[0; 2]; scenarios.len()];
     for row in &records.episodes {
         let cell = plan.cell(row.episode).unwrap();
-        let (successes, tokens): &mut (u32, u64) = &mut sums[cell.scenario][cell.condition];
-        *successes += u32::from(row.outcome == Outcome::Success);
-        *tokens += row.billed.map_or(0, |billed| billed.input + billed.output);
+        successes[cell.scenario][cell.condition] += u32::from(row.outcome == Outcome::Success);
     }
-    sums
+    successes
 }
 
-/// In each of these controls, guardrails cost at least five points of success, or the same success costs a quarter more tokens.
+/// In each of these scenarios, guardrails cost at least five points of success.
 #[test]
-fn guardrails_lose_in_the_controls_for_that() {
+fn guardrails_lose_in_the_scenarios_for_that() {
     let mut scenarios = all_scenarios();
-    scenarios.retain(|scenario| scenario.tags.iter().any(|tag| tag == GUARDRAILS_LOSE_TAG));
-    assert!(scenarios.len() >= 6, "{}", scenarios.len());
-    let sums = sdk_and_guardrails(&scenarios, 100);
-    for (scenario, [(sdk, sdk_tokens), (all, all_tokens)]) in scenarios.iter().zip(sums) {
-        let loses = all + 5 <= sdk || all <= sdk && all_tokens * 4 >= sdk_tokens * 5;
-        assert!(loses, "{}: {sdk} and {all} of 100, {sdk_tokens} and {all_tokens} tokens", scenario.id);
+    scenarios.retain(|scenario| GUARDRAILS_LOSE.contains(&scenario.id.as_str()));
+    assert_eq!(scenarios.len(), GUARDRAILS_LOSE.len());
+    let successes = sdk_and_guardrails(&scenarios, 100);
+    for (scenario, [sdk, all]) in scenarios.iter().zip(successes) {
+        assert!(all + 5 <= sdk, "{}: {sdk} and {all} of 100", scenario.id);
     }
 }
 
-/// A scenario that everybody solves, or nobody, tells nothing about a change. The suite `graded` has none of these, and at most
-/// three that share their tools.
+/// A scenario that everybody solves, or nobody, tells nothing about a change. A third of each family at least is neither.
 #[test]
-fn graded_scenarios_are_neither_trivial_nor_hopeless() {
+fn a_third_of_each_family_is_neither_trivial_nor_hopeless() {
     let mut scenarios = all_scenarios();
-    scenarios.retain(|scenario| scenario.id.starts_with("graded/"));
-    assert!(scenarios.len() >= 30, "{}", scenarios.len());
-    let sums = sdk_and_guardrails(&scenarios, 200);
-    let mut of_tools: BTreeMap<Vec<&str>, u32> = BTreeMap::new();
-    for (scenario, [(sdk, _), (all, _)]) in scenarios.iter().zip(sums) {
-        for successes in [sdk, all] {
-            assert!((20..=180).contains(&successes), "{}: {sdk} and {all} of 200", scenario.id);
-        }
-        *of_tools.entry(scenario.tools.iter().map(|tool| tool.name.as_str()).collect()).or_default() += 1;
+    scenarios.retain(|scenario| FAMILIES.contains(&family(&scenario.id)));
+    let successes = sdk_and_guardrails(&scenarios, 40);
+    let mut counts: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
+    for (scenario, successes) in scenarios.iter().zip(successes) {
+        let (middle, all) = counts.entry(family(&scenario.id)).or_default();
+        *middle += u32::from(successes.iter().any(|successes| (8..=32).contains(successes)));
+        *all += 1;
     }
-    assert!(of_tools.values().all(|count| *count <= 3), "{of_tools:?}");
+    assert_eq!(counts.len(), FAMILIES.len());
+    assert!(counts.values().all(|(middle, all)| middle * 3 >= *all), "{counts:?}");
 }
