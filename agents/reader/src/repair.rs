@@ -354,12 +354,13 @@ fn is_among(value: &Value, options: &[String]) -> bool {
     }
 }
 
-/// Returns true if a number, the characters of a text or the items of a list are within a limit.
+/// Returns true if a number, the characters of a text, the items of a list or the keys of an object are within a limit.
 pub fn is_within(value: &Value, relation: Relation, limit: f64) -> bool {
     let size = match value {
         Value::Number(number) => number.as_f64(),
         Value::String(text) => Some(text.chars().count() as f64),
         Value::Array(items) => Some(items.len() as f64),
+        Value::Object(object) => Some(object.len() as f64),
         _ => None,
     };
     size.is_some_and(|size| match relation {
@@ -443,6 +444,8 @@ mod tests {
         assert!(!is_within(&"ab".into(), Relation::AtLeast, 3.0));
         assert!(!is_within(&18.into(), Relation::Above, 18.0));
         assert!(is_within(&15.into(), Relation::MultipleOf, 5.0));
+        assert!(is_within(&serde_json::json!({"a": 1}), Relation::AtLeast, 1.0));
+        assert!(!is_within(&serde_json::json!({}), Relation::AtLeast, 1.0));
         assert!(!is_within(&Value::Null, Relation::AtMost, 5.0));
     }
 }

@@ -125,6 +125,13 @@ impl<'v> Walker<'_, 'v> {
                 },
                 b'{' | b'[' => {
                     let rest = &text[at..];
+                    // "it fits none of { … } | { … }" says that, and nothing about the members of the forms.
+                    if text[start..at].trim_end().ends_with("none of") {
+                        self.read_chunk(&text[start..at], indent, base, &mut before);
+                        at += shape::forms_length(rest).max(1);
+                        start = at;
+                        continue;
+                    }
                     let json = self.json_at(rest);
                     let shape = if json.is_none() && *byte == b'{' { shape::shape_at(rest) } else { None };
                     let length = json.as_ref().map(|json| json.1).or(shape.as_ref().map(|shape| shape.1));

@@ -10,11 +10,6 @@ impl StatementReader<'_> {
     pub(super) fn read_shape(&mut self, fields: Vec<ShapeField>, words: &str) {
         let mut tokens = Vec::new();
         lex(words, &mut tokens);
-        // "fits none of { … } | { … }" lists the forms of one argument, whose sentence says the rest.
-        let is_form = |token: &Token<'_>| token.is_word("none") || token.is_word("neither");
-        if tokens.iter().any(is_form) || matches!(tokens.as_slice(), [only] if only.is_symbol("|")) {
-            return;
-        }
         let last =
             |known: &[&str]| tokens.iter().rposition(|t| known.iter().any(|word| t.is_word(word) || t.is_symbol(word)));
         let previous = last(&["previous", "previously", "before", "old", "was", "formerly", "from"]);
@@ -76,6 +71,26 @@ pub(super) fn shape_at(text: &str) -> Option<(Vec<ShapeField>, usize)> {
         return None;
     }
     Some((fields, text.len() - rest.len()))
+}
+
+/// Returns the length of the forms at the start of `text`, of which an argument fits none: `{ … } | { … }`.
+pub(super) fn forms_length(text: &str) -> usize {
+    let mut depth = 0_usize;
+    let mut end = 0;
+    // The limit keeps the time linear.
+    for (at, c) in text.char_indices().take(2000) {
+        match c {
+            '{' => depth += 1,
+            '}' => {
+                depth = depth.saturating_sub(1);
+                end = at + 1;
+            }
+            ' ' | '|' => {}
+            _ if depth == 0 => break,
+            _ => {}
+        }
+    }
+    end
 }
 
 fn parse_object<'t>(text: &'t str, prefix: &str, fields: &mut Vec<ShapeField>, depth: usize) -> Option<&'t str> {
