@@ -126,10 +126,9 @@ impl<'v> Walker<'_, 'v> {
                 b'{' | b'[' => {
                     let rest = &text[at..];
                     // "it fits none of { … } | { … }" says that, and nothing about the members of the forms.
-                    if text[start..at].trim_end().ends_with("none of") {
+                    if let Some(forms) = shape::forms_length(&text[start..at], rest) {
                         self.read_chunk(&text[start..at], indent, base, &mut before);
-                        at += shape::forms_length(rest).max(1);
-                        start = at;
+                        (start, at) = (at + forms, at + forms);
                         continue;
                     }
                     let json = self.json_at(rest);

@@ -73,8 +73,11 @@ pub(super) fn shape_at(text: &str) -> Option<(Vec<ShapeField>, usize)> {
     Some((fields, text.len() - rest.len()))
 }
 
-/// Returns the length of the forms at the start of `text`, of which an argument fits none: `{ … } | { … }`.
-pub(super) fn forms_length(text: &str) -> usize {
+/// Returns the length of the forms at the start of `text`, `{ … } | { … }`, if the words `before` say that an argument fits none of them.
+pub(super) fn forms_length(before: &str, text: &str) -> Option<usize> {
+    if !before.trim_end().ends_with("none of") {
+        return None;
+    }
     let mut depth = 0_usize;
     let mut end = 0;
     // The limit keeps the time linear.
@@ -90,7 +93,7 @@ pub(super) fn forms_length(text: &str) -> usize {
             _ => {}
         }
     }
-    end
+    Some(end.max(1))
 }
 
 fn parse_object<'t>(text: &'t str, prefix: &str, fields: &mut Vec<ShapeField>, depth: usize) -> Option<&'t str> {

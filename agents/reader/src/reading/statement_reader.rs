@@ -49,6 +49,9 @@ pub(super) struct StatementReader<'v> {
     pub(super) part: Option<String>,
     /// The values that the text gives for fields. They become statements if there is one for the field.
     pub(super) values: Vec<(String, Option<Value>)>,
+    /// The words that the faults and the values were read from, if they are kept.
+    fault_words: Vec<String>,
+    value_words: Vec<String>,
     sent_values: OnceCell<Vec<SentValue<'v>>>,
     /// The fields whose names are mentioned in a sure way, up to two.
     pub(super) sure: Vec<String>,
@@ -93,6 +96,8 @@ impl<'v> StatementReader<'v> {
             previous_shape: None,
             faults: Vec::new(),
             values: Vec::new(),
+            fault_words: Vec::new(),
+            value_words: Vec::new(),
             sent_values: OnceCell::new(),
             sure: Vec::new(),
             last_mention: None,
@@ -107,6 +112,7 @@ impl<'v> StatementReader<'v> {
         let noted = (field, fault);
         if self.faults.len() < MAX_NOTES && !self.faults.contains(&noted) {
             self.faults.push(noted);
+            self.fault_words.push(self.words_now());
         }
     }
 
@@ -114,6 +120,7 @@ impl<'v> StatementReader<'v> {
         let noted = (field, value);
         if self.values.len() < MAX_NOTES && !self.values.contains(&noted) {
             self.values.push(noted);
+            self.value_words.push(self.words_now());
         }
     }
 
@@ -138,6 +145,14 @@ impl<'v> StatementReader<'v> {
             now.clear();
             now.push_str(read.trim());
         }
+    }
+
+    pub(super) fn take_value_words(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.value_words)
+    }
+
+    fn words_now(&self) -> String {
+        self.words.as_ref().map(|(_, now)| now.clone()).unwrap_or_default()
     }
 
     /// Returns the statements, the words of each if they were kept, and the faults.
@@ -184,8 +199,9 @@ impl<'v> StatementReader<'v> {
                 self.push(Statement::Format { field, expected: ExpectedFormat::Named(example) });
             }
         }
-        for (field, fault) in self.faults.clone() {
+        for ((field, fault), words) in self.faults.clone().into_iter().zip(std::mem::take(&mut self.fault_words)) {
             let Some(field) = field else { continue };
+            self.note_words(&words);
             let is_part = |whole: &str, part: &str| {
                 part.strip_prefix(whole).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
             };

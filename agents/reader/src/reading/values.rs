@@ -385,7 +385,9 @@ impl StatementReader<'_> {
     /// Makes statements of the values, where a text gives one for a field.
     pub(super) fn push_values(&mut self) {
         let values = std::mem::take(&mut self.values);
-        for (field, value) in &values {
+        let words = self.take_value_words();
+        for ((field, value), words) in values.iter().zip(&words) {
+            self.note_words(words);
             let mut others = values.iter().filter(|(other, other_value)| other == field && other_value.is_some());
             let is_only = others.all(|(_, other)| other == value);
             let is_constrained = self.statements.iter().any(|statement| {
