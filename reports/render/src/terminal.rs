@@ -9,17 +9,19 @@ use super::ablation;
 use super::answer::sentences;
 use super::claims;
 use super::labels::{
-    Detail, Estimate, INDENT, TerminalOptions, align_estimates, condition_label, format_name, paint_if_clear,
-    plain_cell,
+    Detail, Estimate, INDENT, TerminalOptions, align_estimates, clear_paint, condition_label, format_name, plain_cell,
+    points_or_equal,
 };
+use super::methods::Methods;
 use super::moves::fitted_readers;
 use super::number::{
-    UNKNOWN, amount_interval, count, metric_value, money, percent, percent_digits, percent_interval, pluralize, points,
+    UNKNOWN, amount_interval, count, metric_value, money, percent, percent_digits, percent_interval, pluralize,
     points_interval, rate_amount, rate_percent, seconds, signed_amount,
 };
 use super::warnings::incomplete_warnings;
 use healbench_analysis::{
     AgentReport, Difference, EqualRows, Group, Report, ReportRow, RowMetric, RowMetricEntry, SelectedAgent, Selection,
+    Verdict,
 };
 use healbench_text::{Paint, StyledSpan, Table, TableCell, TableLine, plain_text, wrap};
 
@@ -332,7 +334,9 @@ fn by_family(report: &Report, agent: &AgentReport, width: usize) -> Vec<Table> {
     by_condition(agent, width, &names, |row, index| {
         let family = &row.families[index];
         let success = family.success.rate.map_or(UNKNOWN.to_owned(), percent);
-        let difference = family.difference.filter(|_| !is_reference(row)).map(|of| format!(" {}", points(of)));
+        let verdict = if family.is_equal { Verdict::Equal } else { Verdict::Unknown };
+        let difference = family.difference.filter(|_| !is_reference(row));
+        let difference = difference.map(|of| format!(" {}", points_or_equal(of, verdict)));
         let interval = family.interval.map(|of| format!(" {}", points_interval(of)));
         format!("{success}{}{}", difference.unwrap_or_default(), interval.unwrap_or_default())
     })
@@ -383,10 +387,11 @@ fn success(row: &ReportRow, intervals: bool) -> Estimate {
 
 fn versus_reference(row: &ReportRow, intervals: bool) -> Estimate {
     let paired = row.vs_reference;
-    let (interval, p_adjusted) = paired.map_or((None, None), |paired| (paired.interval, paired.p_adjusted));
-    let paint = paint_if_clear(interval, p_adjusted, [Paint::Green, Paint::Red]);
-    let difference = paired.and_then(|paired| paired.difference).map_or(UNKNOWN.to_owned(), points);
-    let interval = interval.filter(|_| intervals).map(points_interval);
+    let verdict = paired.map_or(Verdict::Unknown, |paired| paired.verdict);
+    let difference = paired.and_then(|paired| paired.difference);
+    let paint = clear_paint(verdict, difference, [Paint::Green, Paint::Red]);
+    let difference = difference.map_or(UNKNOWN.to_owned(), |difference| points_or_equal(difference, verdict));
+    let interval = paired.and_then(|paired| paired.interval).filter(|_| intervals).map(points_interval);
     (StyledSpan::new(difference, paint), StyledSpan::new(interval.unwrap_or_default(), Paint::Dim))
 }
 
@@ -399,24 +404,25 @@ fn reference_row(report: &Report) -> Option<&ReportRow> {
 fn notes(report: &Report, intervals: bool, detail: Detail) -> Vec<String> {
     let mut notes = Vec::new();
     let level = percent(report.confidence);
+    let methods = Methods::of_rows(report);
     if let Some(row) = reference_row(report) {
         let label = condition_label(&row.condition);
         notes.push(format!("The reference is `{label}`."));
     }
     notes.push(if intervals {
         format!(
-            "Intervals are {level}. Of differences: for other scenarios of these suites (clustered score). Of a rate: for the same \
-             scenarios run again (Wilson); simulated readers and replays have none, for nothing varies."
+            "Intervals are {level}. Of differences: for other scenarios of these suites{}. Of a rate: for the same scenarios run again \
+             (Wilson); simulated readers and replays have none, for nothing varies.",
+            match detail {
+                Detail::Summary => methods.of_points(),
+                _ => methods.with_rest("the rest"),
+            }
         )
     } else {
         format!(
             "The {level} intervals are left out because the terminal is too narrow. Differences are in percentage points."
         )
     });
-    let bootstrapped = |row: &ReportRow| row.billed_tokens_vs_reference.is_some_and(|found| found.interval.is_some());
-    if detail >= Detail::Metrics && report.agents.iter().flat_map(|agent| &agent.rows).any(bootstrapped) {
-        notes.push("Intervals of a difference in tokens: BCa bootstrap over scenarios.".to_owned());
-    }
     if detail >= Detail::Metrics {
         notes
             .push("retries (median): the Kaplan-Meier estimate; chains that were never fixed are censored.".to_owned());

@@ -33,7 +33,7 @@ impl HeadlineConditions {
 /// The headline comparison for one agent, over pairs only: the right condition compared with the left one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct HeadlineComparison {
-    /// The difference in success; p-values are adjusted by Holm for the agents of the report.
+    /// The difference in success.
     pub success: PairedDifference,
     /// Successes of the pairs' episodes under the left and the right condition.
     pub success_rates: [Rate; 2],

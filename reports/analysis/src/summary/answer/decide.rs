@@ -158,7 +158,7 @@ fn single(context: &Context<'_>, agent: usize) -> Finding {
 }
 
 fn pair(context: &Context<'_>, agent: usize) -> Finding {
-    let gain = context.pairs.get(agent, 1, 0);
+    let gain = context.pairs.gain(agent, 1, 0);
     let cost = |condition| context.billed(agent, condition).rate.unwrap_or(f64::INFINITY);
     let second_leads = match gain.difference {
         Some(difference) if difference != 0.0 => difference > 0.0,
@@ -184,7 +184,7 @@ fn agents(context: &Context<'_>, speakers: &[usize]) -> Finding {
         Some(reference) => 1 - reference,
         None => usize::from(switches(1) >= switches(0)),
     };
-    let gains: Vec<Gain> = speakers.iter().map(|agent| context.pairs.get(*agent, guarded, 1 - guarded)).collect();
+    let gains: Vec<Gain> = speakers.iter().map(|agent| context.pairs.gain(*agent, guarded, 1 - guarded)).collect();
     let better = gains.iter().filter(|gain| gain.is_better()).count();
     let worse = gains.iter().filter(|gain| gain.is_worse()).count();
     let names = Names::of(plan);
