@@ -105,7 +105,7 @@ impl Report {
     }
 }
 
-fn has_headline(kind: AgentKind, has_model: bool) -> bool {
+pub(crate) fn has_headline(kind: AgentKind, has_model: bool) -> bool {
     kind != AgentKind::Scripted || !has_model
 }
 
@@ -195,6 +195,8 @@ pub struct ReportRow {
     pub infra: u64,
     /// Episodes with the outcome `config`.
     pub config: u64,
+    /// Scored episodes that ended because a request was too long for the model: they count in success, and not in tokens.
+    pub too_long: u64,
     /// The row metrics; in JSON, a key for each.
     #[serde(flatten)]
     pub metrics: RowMetrics,

@@ -128,12 +128,15 @@ fn rates(entry: Option<&MetricDifference>) -> String {
     })
 }
 
+/// The interval of what repeats exactly with the same seed.
+const EXACT: &str = "exact";
+
 /// Formats the interval if the same scenarios were run again: `[-3, 8]`, or `exact` if nothing varies.
 pub(super) fn this_suite(entry: Option<&MetricDifference>) -> String {
     match entry {
         Some(MetricDifference { this_suite: Some(this_suite), .. }) => points_interval(this_suite.interval),
         Some(MetricDifference { verdict: Verdict::Equal, .. }) => "equal".to_owned(),
-        Some(entry) if entry.pairs >= 2 => "exact".to_owned(),
+        Some(entry) if entry.pairs >= 2 => EXACT.to_owned(),
         _ => UNKNOWN.to_owned(),
     }
 }
@@ -292,7 +295,10 @@ pub(super) fn conclusion(comparison: &Comparison) -> (String, Paint) {
     let mut text = format!(
         "{}: {difference} points (this suite {}{}) for {} under {}",
         word.0,
-        this_suite(entry),
+        match this_suite(entry) {
+            exact if exact == EXACT => format!("{EXACT} for this seed"),
+            interval => interval,
+        },
         others.unwrap_or_default(),
         plain_text(&shown.title),
         condition_label(&shown.condition),
@@ -390,6 +396,9 @@ pub(super) fn notes(comparison: &Comparison, changed: &[&CellComparison]) -> Vec
             percent(comparison.confidence),
             Methods::of_comparison(comparison).with_rest("all that is no rate")
         ));
+    }
+    if changed.iter().any(|cell| this_suite(metric_difference(cell, Metric::Success)) == EXACT) {
+        notes.push("exact: the same seed gives the same rows again; another one draws other mistakes.".to_owned());
     }
     if comparison.cells.iter().any(|cell| cell.kind == AgentKind::Scripted) {
         notes.push(READERS_NOTE.to_owned());

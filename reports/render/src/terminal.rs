@@ -487,6 +487,18 @@ pub(super) fn exclusion_notes(report: &Report) -> Vec<String> {
     if !lost.is_empty() {
         notes.push(format!("Not scored: {}.", lost.join(", ")));
     }
+    let rows = report.agents.iter().flat_map(|agent| agent.rows.iter().map(move |row| (agent, row)));
+    let too_long = rows.filter(|(_, row)| row.too_long > 0).map(|(agent, row)| {
+        let episodes = format!("{} of {}", count(row.too_long), count(row.scored));
+        format!("{} {} {episodes}", plain_text(&agent.title), condition_label(&row.condition))
+    });
+    let too_long: Vec<String> = too_long.collect();
+    if !too_long.is_empty() {
+        notes.push(format!(
+            "Episodes with a request that was too long for the model, which count in success and not in tokens: {}.",
+            too_long.join("; ")
+        ));
+    }
     if report.totals.unmatched > 0 {
         let unmatched = report.agents.iter().flat_map(|agent| {
             let rows = agent.rows.iter().filter_map(|row| Some((row, row.vs_reference?.unmatched)));

@@ -52,8 +52,10 @@ pub(crate) fn difference(
     let sum = |of: fn(&Cluster) -> u64| clusters.iter().map(of).sum::<u64>();
     let total = |of: fn(&Cluster) -> f64| clusters.iter().map(of).sum::<f64>();
     let (pairs, more, fewer) = (sum(|c| c.pairs), sum(|c| c.more), sum(|c| c.fewer));
-    // The mean cost is unknown if that of any episode is. A rate has its own denominator.
-    let is_known = pairs > 0 && (metric.is_rate() || sum(|c| c.unknown) == 0);
+    // The mean cost is unknown if that of any episode is. A rate has its own denominator, and tokens are those of episodes of which no
+    // request was too long.
+    let is_partial = metric.is_rate() || matches!(metric, Metric::Tokens | Metric::BilledTokens);
+    let is_known = pairs > 0 && (is_partial || sum(|c| c.unknown) == 0);
     let mean = |total: f64| is_known.then(|| total / pairs as f64);
     let (base, candidate) = (total(|c| c.base), total(|c| c.candidate));
     let found = MetricDifference {

@@ -191,6 +191,7 @@ fn row(
         scored: sums.scored,
         infra: sums.infra,
         config: sums.config,
+        too_long: sums.too_long,
         metrics: sums.metrics(),
         success_interval: wilson(successes, distinct, CONFIDENCE).filter(|_| !plan.is_reproducible(agent)),
         families,

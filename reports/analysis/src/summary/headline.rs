@@ -20,7 +20,7 @@ pub struct HeadlineConditions {
 
 impl HeadlineConditions {
     /// Returns the headline comparison of a plan; `None` if it has only one condition.
-    pub(super) fn of(plan: &Plan) -> Option<HeadlineConditions> {
+    pub(crate) fn of(plan: &Plan) -> Option<HeadlineConditions> {
         let left = plan.reference_condition().unwrap_or(0);
         let switches = |condition: usize| plan.conditions[condition].guardrails().bits().count_ones();
         let others = (0..plan.conditions.len()).filter(|condition| *condition != left);

@@ -9,9 +9,10 @@ use healbench_analysis::{
     ReportRow, Retries, RowMetric, RowMetrics, ScenarioRate, Scope, Totals, Verdict, summarize,
 };
 use healbench_core::{
-    CallRecord, CellRef, ChainEnd, EpisodeCounts, EpisodeRecord, ModelUsage, Outcome, Plan, Records, Usage,
+    CallRecord, CellRef, ChainEnd, EndedBy, EpisodeCounts, EpisodeRecord, ModelUsage, Outcome, Plan, Records, Usage,
 };
 use healbench_frames::Rows;
+use healbench_render::{Detail, TerminalOptions, terminal};
 
 use crate::sample::{manifest, plan, records, run_with};
 
@@ -147,6 +148,7 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, condition: usize, resa
         scored: scored.len() as u64,
         infra: ended(&all, Outcome::Infra),
         config: ended(&all, Outcome::Config),
+        too_long: 0,
         metrics: RowMetrics::from_fn(metric),
         success_interval: wilson(successes, scored.len() as u64, 0.95).filter(|_| !plan.is_reproducible(agent)),
         vs_reference: (condition != 0).then(|| slow_pairs(plan, records, agent, condition)),
@@ -557,4 +559,25 @@ fn sums_do_not_overflow() {
         row.counts = EpisodeCounts::from_calls(&calls);
     }
     check_all_rows(&plan, &records);
+}
+
+#[test]
+fn a_request_that_is_too_long_counts_in_success_and_not_in_tokens() {
+    let plan = plan(4);
+    let mut rows = records(&plan);
+    let before = report(&plan, &rows).unwrap();
+    let mine = |row: &EpisodeRecord| plan.cell(row.episode).is_some_and(|cell| (cell.agent, cell.condition) == (1, 2));
+    let mut long = rows.episodes.iter_mut().filter(|row| mine(row) && row.outcome.is_scored());
+    let episode = long.next().unwrap();
+    episode.ended_by = EndedBy::TooLong;
+    let billed = episode.billed.unwrap();
+    let after = report(&plan, &rows).unwrap();
+    let [before, row] = [&before, &after].map(|report| &report.agents[1].rows[2]);
+    assert_eq!((before.too_long, row.too_long, before.scored), (0, 1, row.scored));
+    assert_eq!(before.rate(RowMetric::Success), row.rate(RowMetric::Success));
+    let tokens = |row: &ReportRow| row.rate(RowMetric::BilledTokensPerEpisode);
+    assert_eq!(tokens(before).denominator, tokens(row).denominator + 1);
+    assert_eq!(tokens(before).numerator, tokens(row).numerator + billed.input + billed.output);
+    let text = terminal(&after, TerminalOptions { width: 300, color: false, detail: Detail::Metrics, lines: None });
+    assert!(text.contains("which count in success and not in tokens: openai:gpt-5-mini"), "{text}");
 }
