@@ -3,7 +3,7 @@
 use healbench_text::escape_markdown;
 
 use super::ablation::{ablation_title, sections, success_effect, token_effect};
-use super::answer::sentences;
+use super::answer::{recorded_models, sentences};
 use super::errors::{left_out, markdown_section};
 use super::labels::{Detail, Estimate, points_or_equal, row_label};
 use super::matrix::{interaction_label, interaction_note};
@@ -12,7 +12,7 @@ use super::number::{
     UNKNOWN, amount_interval, count, money, p_value, percent, percent_interval, pluralize, points, points_interval,
     rate_amount, rate_percent, signed_amount,
 };
-use super::terminal::{agent_notes, equal_label, exclusion_notes, title};
+use super::terminal::{agent_notes, equal_label, exclusion_notes, readers_note, title};
 use super::warnings::incomplete_warnings;
 use healbench_analysis::statistics::Interval;
 use healbench_analysis::{
@@ -87,6 +87,9 @@ fn answer(report: &Report) -> Vec<String> {
     }
     if more > 0 {
         lines.extend([format!("And {} more answers: `healbench report RUN --all`", count(more as u64)), String::new()]);
+    }
+    if let Some(recorded) = recorded_models(&report.answer) {
+        lines.extend([escape_markdown(&recorded), String::new()]);
     }
     lines
 }
@@ -274,6 +277,7 @@ fn notes(report: &Report) -> Vec<String> {
     }
     notes.extend(report.matrix.as_ref().and_then(interaction_note).map(|note| escape_markdown(&note)));
     notes.extend(agent_notes(report));
+    notes.extend(readers_note(report).filter(|_| report.answer.recorded.is_none()));
     notes.extend(exclusion_notes(report).iter().map(|note| escape_markdown(&note.replace('`', ""))));
     // All notes form one paragraph.
     vec![notes.join(" ")]

@@ -6,7 +6,7 @@ use healbench_core::{AgentKind, Opening, diagnostics};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::ablation;
-use super::answer::sentences;
+use super::answer::{recorded_models, sentences};
 use super::claims;
 use super::labels::{
     Detail, Estimate, INDENT, TerminalOptions, align_estimates, clear_paint, condition_label, format_name, plain_cell,
@@ -75,6 +75,7 @@ fn full(report: &Report, options: TerminalOptions) -> Vec<String> {
     }
     lines.push(String::new());
     lines.extend(sentences(&report.answer).into_iter().flat_map(|sentence| answer_lines(&sentence, options)));
+    lines.extend(closing(report, options.width));
     lines
 }
 
@@ -92,6 +93,22 @@ fn answer_lines((text, is_clear): &(String, bool), options: TerminalOptions) -> 
     let paint = if *is_clear { Paint::Bold } else { Paint::Plain };
     let lines = wrap(text, " ", options.width).into_iter();
     lines.map(|line| StyledSpan::new(line, paint).painted(options.color)).collect()
+}
+
+/// Returns what stands below the answer: what recorded models showed, or the note on simulated readers beside models.
+fn closing(report: &Report, width: usize) -> Vec<String> {
+    let notes = recorded_models(&report.answer).into_iter().chain(readers_note(report).filter(|_| has_model(report)));
+    notes.flat_map(|note| wrap(&note, " ", width)).collect()
+}
+
+/// Returns the note on simulated readers; `None` without any.
+pub(super) fn readers_note(report: &Report) -> Option<String> {
+    let readers: Vec<&AgentReport> = report.agents.iter().filter(|agent| agent.kind == AgentKind::Scripted).collect();
+    (!readers.is_empty()).then(|| fitted_readers(&readers))
+}
+
+fn has_model(report: &Report) -> bool {
+    report.agents.iter().any(|agent| agent.kind != AgentKind::Scripted)
 }
 
 /// Selects every row, each on its own line.
@@ -446,13 +463,9 @@ fn notes(report: &Report, intervals: bool, detail: Detail) -> Vec<String> {
     notes
 }
 
-/// Returns notes on the agents and on what they can do.
+/// Returns notes on the agents and on what they can do. Beside models, that on simulated readers is not among them: it stands below the answer.
 pub(super) fn agent_notes(report: &Report) -> Vec<String> {
-    let mut notes = Vec::new();
-    let readers: Vec<&AgentReport> = report.agents.iter().filter(|agent| agent.kind == AgentKind::Scripted).collect();
-    if !readers.is_empty() {
-        notes.push(fitted_readers(&readers));
-    }
+    let mut notes: Vec<String> = readers_note(report).into_iter().filter(|_| !has_model(report)).collect();
     if report.agents.iter().any(|agent| agent.opening == Some(Opening::Seeded)) {
         notes.push("seeded: the conversation begins with the scheduled mistake as the model's first call.".to_owned());
     }

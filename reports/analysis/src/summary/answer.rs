@@ -4,6 +4,7 @@ mod carriers;
 mod choice;
 mod decide;
 mod factors;
+mod recorded;
 
 use healbench_core::AgentKind;
 use schemars::JsonSchema;
@@ -14,6 +15,7 @@ use super::AgentReport;
 use crate::rate::Rate;
 use crate::statistics::{Interval, fewest_clusters, holm};
 pub(super) use decide::{Context, ToolChains, answer, may_recommend};
+pub use recorded::RecordedModels;
 
 /// Differences within this many percentage points, as a share, count as equal.
 pub const EQUIVALENCE: f64 = 0.05;
@@ -38,8 +40,10 @@ pub struct Answer {
     pub only_these_scenarios: bool,
     /// True if a condition may be recommended: with at least 36 clusters of scenarios and 3 trials.
     pub may_recommend: bool,
-    /// The findings, models first; empty if no episode is scored.
+    /// The findings, of models alone if there are any; empty if no episode is scored.
     pub findings: Vec<Finding>,
+    /// What recorded models showed for these conditions; empty if none was asked, and null where the run has a model.
+    pub recorded: Option<Vec<RecordedModels>>,
 }
 
 /// One sentence of an answer.

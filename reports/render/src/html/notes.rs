@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::{visible, with_code_spans};
 use crate::methods::Methods;
 use crate::number::percent;
-use crate::terminal::{agent_notes, exclusion_notes};
+use crate::terminal::{agent_notes, exclusion_notes, readers_note};
 use crate::warnings::incomplete_warnings;
 use healbench_analysis::Report;
 
@@ -32,7 +32,8 @@ pub(super) fn reading_guide(report: &Report) -> Markup {
             li { "p: of the same statistic, for other scenarios, adjusted by Holm for all pairs of conditions of an agent." }
             li { "Rates are over scored episodes. recovered: success in episodes with a scheduled mistake or fault. /success: per success." }
             li { "Unknown is —, never zero. Tokens are counted by " (visible(&report.tokenizer)) ", unless a provider's count is named." }
-            @for note in agent_notes(report).into_iter().chain(exclusion_notes(report)) { li { (with_code_spans(&note)) } }
+            @let readers = readers_note(report).filter(|_| report.answer.recorded.is_none());
+            @for note in agent_notes(report).into_iter().chain(readers).chain(exclusion_notes(report)) { li { (with_code_spans(&note)) } }
         }
     }
 }

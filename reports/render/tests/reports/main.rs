@@ -22,6 +22,7 @@ mod inspect;
 mod interaction;
 mod non_inferiority;
 mod numbers;
+mod one_pair_one_statement;
 mod operating_characteristics;
 mod page_integrity;
 mod pages;

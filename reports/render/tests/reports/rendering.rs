@@ -51,8 +51,6 @@ fn a_summary_at_80_columns() {
     recovered: success in episodes with a scheduled mistake or fault.
     billed: tokens of every turn, which is sent everything that is in the
     conversation then, and of its output.
-    Rows of simulated readers (`scripted:`), fitted to no model, show how far a text
-    gets them.
     seeded: the conversation begins with the scheduled mistake as the model's first
     call.
     Not scored: 32 episodes lost to infrastructure, 1 episode lost to configuration.
@@ -64,6 +62,8 @@ fn a_summary_at_80_columns() {
     No difference is shown between strict+healing fusion-text, all fusion-xml and no
     guardrails (+32 [-72, 90]); strict+healing fusion-text is the cheapest by 12%;
     >1,000 more scenarios would show 5 points (80% power), on these 3 scenarios.
+    Rows of simulated readers (`scripted:`), fitted to no model, show how far a text
+    gets them.
     ");
 }
 
@@ -177,7 +177,6 @@ fn everything_at_100_columns() {
     recovered: success in episodes with a scheduled mistake or fault.
     billed: tokens of every turn, which is sent everything that is in the conversation then, and of its
     output.
-    Rows of simulated readers (`scripted:`), fitted to no model, show how far a text gets them.
     seeded: the conversation begins with the scheduled mistake as the model's first call.
     o200k /: exact o200k_base counts of requests and responses, as a share of the provider's counts.
     Not scored: 32 episodes lost to infrastructure, 1 episode lost to configuration.
@@ -189,6 +188,7 @@ fn everything_at_100_columns() {
     No difference is shown between strict+healing fusion-text, all fusion-xml and no guardrails (+32
     [-72, 90]); strict+healing fusion-text is the cheapest by 12%; >1,000 more scenarios would show 5
     points (80% power), on these 3 scenarios.
+    Rows of simulated readers (`scripted:`), fitted to no model, show how far a text gets them.
     ");
 }
 
@@ -222,8 +222,6 @@ fn a_narrow_terminal_loses_the_intervals_and_nothing_else() {
     fault.
     billed: tokens of every turn, which is sent everything that
     is in the conversation then, and of its output.
-    Rows of simulated readers (`scripted:`), fitted to no model,
-    show how far a text gets them.
     seeded: the conversation begins with the scheduled mistake
     as the model's first call.
     Not scored: 32 episodes lost to infrastructure, 1 episode
@@ -240,6 +238,8 @@ fn a_narrow_terminal_loses_the_intervals_and_nothing_else() {
     strict+healing fusion-text is the cheapest by 12%; >1,000
     more scenarios would show 5 points (80% power), on these 3
     scenarios.
+    Rows of simulated readers (`scripted:`), fitted to no model,
+    show how far a text gets them.
     ");
 }
 

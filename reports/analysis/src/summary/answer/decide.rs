@@ -6,6 +6,7 @@ use healbench_core::{AgentKind, Condition, Guardrails, Plan};
 
 use super::carriers::carriers;
 use super::factors::{alone, content_and_form, without_each};
+use super::recorded::recorded;
 use super::{
     AgentGain, Agents, Answer, Claims, ConditionResult, Finding, Gain, NamedCondition, Pair, RECOMMENDS_AT, Server,
     Single, Who, WorstTool, choice, is_below_the_floor,
@@ -57,6 +58,7 @@ pub(in crate::summary) fn answer(context: &Context<'_>) -> Answer {
         only_these_scenarios: is_below_the_floor(clusters),
         may_recommend: context.may_recommend,
         findings: if scored == 0 { Vec::new() } else { findings(context, &speakers, clusters) },
+        recorded: (!has_model).then(|| recorded(context.plan)),
     }
 }
 
