@@ -5,6 +5,7 @@
 
 mod ablation;
 mod answer;
+mod answer_rates;
 mod clustered;
 mod comparison;
 mod copies;

@@ -22,7 +22,7 @@ use crate::sample::{Draw, manifest, plan as sample_plan};
 
 /// Episodes without calls.
 #[derive(Debug)]
-struct Memory(Vec<EpisodeRecord>);
+pub(crate) struct Memory(pub(crate) Vec<EpisodeRecord>);
 
 impl RunRows for Memory {
     fn for_each_episode(
@@ -89,6 +89,28 @@ fn random_plan(draw: &mut Draw) -> Plan {
     plan
 }
 
+/// Returns the row of a failed episode that made no call.
+pub(crate) fn episode(plan: &Plan, episode: u64, input: u64) -> EpisodeRecord {
+    let cell = plan.cell(episode).unwrap();
+    EpisodeRecord {
+        episode,
+        outcome: Outcome::TaskFail,
+        ended_by: EndedBy::Done,
+        claimed_done: true,
+        scheduled: true,
+        schedule_hash: format!("{:016x}", cell.scenario as u64 * 1000 + u64::from(cell.trial)),
+        turns: Some(2),
+        calls: 0,
+        perfect_calls: 1,
+        tags: Vec::new(),
+        prompt_tokens: 100,
+        prose_tokens: Some(50),
+        counts: EpisodeCounts::default(),
+        billed: Some(BilledTokens { input, output: 50, unsent: 0 }),
+        model: None,
+    }
+}
+
 /// Returns rows with chances of success by scenario and condition. Some conditions repeat the outcomes of the one before.
 fn random_rows(plan: &Plan, draw: &mut Draw) -> Memory {
     let chances: Vec<u64> = plan.conditions.iter().map(|_| [3, 50, 97][draw.below(3) as usize]).collect();
@@ -104,23 +126,8 @@ fn random_rows(plan: &Plan, draw: &mut Draw) -> Memory {
             None if draw.below(100) < chances[cell.condition] && !hard[cell.scenario] => Outcome::Success,
             None => Outcome::TaskFail,
         };
-        rows.push(EpisodeRecord {
-            episode,
-            outcome,
-            ended_by: EndedBy::Done,
-            claimed_done: true,
-            scheduled: true,
-            schedule_hash: format!("{:016x}", cell.scenario as u64 * 1000 + u64::from(cell.trial)),
-            turns: Some(2),
-            calls: 0,
-            perfect_calls: 1,
-            tags: Vec::new(),
-            prompt_tokens: 100,
-            prose_tokens: Some(10 + draw.below(90) as u32),
-            counts: EpisodeCounts::default(),
-            billed: Some(BilledTokens { input: 500 + draw.below(500), output: 50, unsent: 0 }),
-            model: None,
-        });
+        let prose_tokens = Some(10 + draw.below(90) as u32);
+        rows.push(EpisodeRecord { outcome, prose_tokens, ..self::episode(plan, episode, 500 + draw.below(500)) });
     }
     Memory(rows)
 }
