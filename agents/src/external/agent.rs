@@ -385,6 +385,7 @@ impl ProgramAgent<'_> {
             }
             Turn::Answer { text: answer } => Turn::Answer { text: text(answer) },
             Turn::Incomplete { text: answer } => Turn::Incomplete { text: text(answer) },
+            Turn::TooLong { reason } => Turn::TooLong { reason: text(reason) },
             Turn::Refused { reason } => Turn::Refused { reason: text(reason) },
             other => other,
         }

@@ -261,7 +261,8 @@ impl LlmAgent<'_> {
                     if cause == FailureCause::Unparsed { Origin::Model(TurnCost::default()) } else { Origin::Script };
                 Ok(match cause {
                     FailureCause::Policy => Turn::Refused { reason },
-                    FailureCause::ContextLength | FailureCause::Unparsed => Turn::Incomplete { text: reason },
+                    FailureCause::ContextLength => Turn::TooLong { reason },
+                    FailureCause::Unparsed => Turn::Incomplete { text: reason },
                 })
             }
         }

@@ -121,7 +121,7 @@ fn a_first_request_that_does_not_fit_is_a_wrong_set_up_and_a_later_one_a_limit()
     let mut agent = agent_on(&server, |_| ());
     agent.next_turn(&[]).unwrap();
     let turn = agent.next_turn(&[&succeeded("ok")]).unwrap();
-    assert!(matches!(turn, Turn::Incomplete { .. }), "{turn:?}");
+    assert!(matches!(turn, Turn::TooLong { .. }), "{turn:?}");
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn an_unknown_refusal_is_a_limit_only_if_the_context_is_full() {
         agent.next_turn(&[]).unwrap();
         let turn = agent.next_turn(&[&succeeded(&"x".repeat(300))]);
         match is_limit {
-            true => assert!(matches!(turn, Ok(Turn::Incomplete { .. })), "{turn:?}"),
+            true => assert!(matches!(turn, Ok(Turn::TooLong { .. })), "{turn:?}"),
             false => assert!(matches!(turn, Err(AgentError::Config(_))), "{turn:?}"),
         }
     }

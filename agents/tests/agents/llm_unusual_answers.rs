@@ -110,8 +110,8 @@ fn a_conversation_that_no_model_can_read_is_not_sent() {
         let Turn::Calls { .. } = turn else { break };
         turn = agent.next_turn(&[&response]).unwrap();
     }
-    let Turn::Incomplete { text } = turn else { panic!("no end") };
-    assert!(text.contains("at most 8 MiB are sent"), "{text}");
+    let Turn::TooLong { reason } = turn else { panic!("no end") };
+    assert!(reason.contains("at most 8 MiB are sent"), "{reason}");
     // Each turn adds a mebibyte.
     assert_eq!(server.received().len(), 8);
 }

@@ -93,6 +93,7 @@ pub enum EndedBy {
     CallLimit,
     TurnLimit,
     Incomplete,
+    TooLong,
     AgentError,
     EnvironmentError,
     Unknown,
@@ -100,7 +101,7 @@ pub enum EndedBy {
 
 /// All ways in which an episode ends: each with its name in columns and documents, and a sentence.
 #[rustfmt::skip]
-pub const ENDINGS: [NamedEntry<EndedBy>; 11] = [
+pub const ENDINGS: [NamedEntry<EndedBy>; 12] = [
     NamedEntry { value: EndedBy::Done, name: "done", summary: "The agent declared the task complete." },
     NamedEntry { value: EndedBy::GaveUp, name: "gave_up", summary: "The agent declared that it cannot complete the task." },
     NamedEntry { value: EndedBy::Refused, name: "refused", summary: "A model or its provider refused to answer." },
@@ -108,7 +109,8 @@ pub const ENDINGS: [NamedEntry<EndedBy>; 11] = [
     NamedEntry { value: EndedBy::GoalReached, name: "goal_reached", summary: "The calls of a model met all expectations." },
     NamedEntry { value: EndedBy::CallLimit, name: "call_limit", summary: "The agent requested more calls than the task allows." },
     NamedEntry { value: EndedBy::TurnLimit, name: "turn_limit", summary: "The agent took as many turns as are allowed." },
-    NamedEntry { value: EndedBy::Incomplete, name: "incomplete", summary: "A turn of a model was incomplete: its answer or the conversation was too long." },
+    NamedEntry { value: EndedBy::Incomplete, name: "incomplete", summary: "A turn of a model was incomplete: its answer was too long, or a limit of the agent was reached." },
+    NamedEntry { value: EndedBy::TooLong, name: "too_long", summary: "The conversation was too long for the model. The episode counts in success, and not in tokens." },
     NamedEntry { value: EndedBy::AgentError, name: "agent_error", summary: "The agent failed." },
     NamedEntry { value: EndedBy::EnvironmentError, name: "environment_error", summary: "The environment gave no reply." },
     NamedEntry { value: EndedBy::Unknown, name: "unknown", summary: "The source of a trace does not say." },

@@ -43,11 +43,15 @@ pub enum Turn {
         /// The text; may be empty.
         text: String,
     },
-    /// The turn is incomplete: the answer was too long, the context had no room for it, or the provider could not parse
-    /// it.
+    /// The turn is incomplete: the answer was too long, or the provider could not parse it.
     Incomplete {
         /// The partial answer, or the reason why there is none.
         text: String,
+    },
+    /// The conversation is too long for the model, so that there is no turn.
+    TooLong {
+        /// What the server says.
+        reason: String,
     },
 }
 

@@ -47,7 +47,8 @@ pub(crate) fn redact(result: &mut EpisodeResult, shells: &BTreeSet<String>) {
                 | Turn::GiveUp { reason: text }
                 | Turn::Refused { reason: text }
                 | Turn::Answer { text }
-                | Turn::Incomplete { text } => hide(text),
+                | Turn::Incomplete { text }
+                | Turn::TooLong { reason: text } => hide(text),
             }
         }
     }

@@ -135,6 +135,8 @@ enum Ending {
     TurnLimit,
     /// A model's turn was incomplete.
     Incomplete,
+    /// The conversation was too long for the model.
+    TooLong,
     Failed(AgentError),
 }
 
@@ -149,6 +151,7 @@ impl Ending {
             Ending::CallLimit => EndedBy::CallLimit,
             Ending::TurnLimit => EndedBy::TurnLimit,
             Ending::Incomplete => EndedBy::Incomplete,
+            Ending::TooLong => EndedBy::TooLong,
             Ending::Failed(AgentError::Environment(_)) => EndedBy::EnvironmentError,
             Ending::Failed(_) => EndedBy::AgentError,
         }
@@ -158,9 +161,12 @@ impl Ending {
     fn is_cut_off(&self) -> bool {
         match self {
             Ending::Done | Ending::GaveUp | Ending::Refused | Ending::AnsweredInWords { .. } => false,
-            Ending::GoalReached | Ending::CallLimit | Ending::TurnLimit | Ending::Incomplete | Ending::Failed(_) => {
-                true
-            }
+            Ending::GoalReached
+            | Ending::CallLimit
+            | Ending::TurnLimit
+            | Ending::Incomplete
+            | Ending::TooLong
+            | Ending::Failed(_) => true,
         }
     }
 }
@@ -329,6 +335,7 @@ impl<'a> EpisodeRun<'a> {
                     self.count_prose(&text);
                     return Ok(Ending::Incomplete);
                 }
+                Turn::TooLong { .. } => return Ok(Ending::TooLong),
             }
         }
     }
@@ -568,7 +575,7 @@ impl<'a> EpisodeRun<'a> {
             Ending::Failed(_) => Outcome::Infra,
             // One definition for every agent and every ending. Where stopping is right, that it stopped is an expectation.
             _ if unmet.is_empty() => Outcome::Success,
-            Ending::CallLimit | Ending::TurnLimit | Ending::Incomplete => Outcome::Limit,
+            Ending::CallLimit | Ending::TurnLimit | Ending::Incomplete | Ending::TooLong => Outcome::Limit,
             Ending::Done | Ending::AnsweredInWords { .. } | Ending::GoalReached => Outcome::TaskFail,
             Ending::GaveUp => Outcome::GaveUp,
             Ending::Refused => Outcome::Refused,

@@ -16,10 +16,11 @@ use crate::condition::ShownCondition;
 use crate::metric::Metric;
 use crate::report_error::ReportError;
 use crate::run_rows::RunRows;
-use crate::statistics::{Interval, ThisSuite};
+use crate::statistics::{Interval, Method, ThisSuite};
+use crate::summary::Verdict;
 pub use conclusion::{Change, Conclusion};
 pub(crate) use difference::{Cluster, difference};
-pub(crate) use episode_metrics::EpisodeMetrics;
+pub(crate) use episode_metrics::{EpisodeMetrics, RunEpisodes};
 pub use interaction::Interaction;
 pub(crate) use matrix::main_matrix;
 pub use matrix::{Axis, Matrix, MatrixCell, MatrixColumn, RowConclusion, matrix};
@@ -99,22 +100,29 @@ pub struct MetricDifference {
     pub candidate: Option<f64>,
     /// The mean difference.
     pub difference: Option<f64>,
-    /// What other scenarios of the same suites would show, with clusters of scenarios as a sample: the clustered score interval for a
-    /// rate, the BCa bootstrap for a count; null for fewer than two clusters.
+    /// What other scenarios of the same suites would show, with clusters of scenarios as a sample; null for fewer than two clusters, and
+    /// for a rate that is equal in every pair.
     pub interval: Option<Interval>,
+    /// The method of the interval and of the p-value.
+    pub method: Option<Method>,
     /// Pairs in which the candidate's value is larger.
     pub more: u64,
     /// Pairs in which it is smaller.
     pub fewer: u64,
-    /// The two-sided test of the same statistic for a rate; null for a count.
+    /// Clusters of scenarios with such pairs.
+    pub clusters: u64,
+    /// The two-sided test of the same statistic for a rate; null for a count, and as the interval is.
     pub p_value: Option<f64>,
-    /// The same, adjusted by Holm for all cells that test this metric.
+    /// The same, adjusted by Holm: of success between two conditions of one run, for all pairs of conditions of the agent; of anything
+    /// else, for all cells that test this metric.
     pub p_adjusted: Option<f64>,
+    /// The conclusion for other scenarios. A count is `clear`, `unclear` or `unknown`.
+    pub verdict: Verdict,
     /// The intraclass correlation of the differences of a cluster's pairs, of which values above 0 widen the interval; null for a
     /// count.
     pub icc: Option<f64>,
-    /// What the same scenarios would show if they were run again, for a rate; null if nothing varies, as with simulated readers
-    /// and replays, and for fewer than two pairs.
+    /// What the same scenarios would show if they were run again, for a rate; null if it is equal in every pair, if nothing varies, as
+    /// with simulated readers and replays, and for fewer than two pairs.
     pub this_suite: Option<ThisSuite>,
 }
 

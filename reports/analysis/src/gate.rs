@@ -128,6 +128,8 @@ pub struct GateRow {
     pub pairs: Option<u64>,
     /// The number of pairs that would settle an inconclusive row; null if no number would, or it is unknown.
     pub needed_pairs: Option<u64>,
+    /// The number of scenarios with too few trials to tell a fall from all to none from chance; 0 unless the row is a rate of pairs.
+    pub unseen_scenarios: u64,
     pub changes: Vec<ScenarioChange>,
     /// The reason for the verdict, in one sentence.
     pub reason: String,
@@ -265,6 +267,7 @@ fn missing_row(subject: Subject, metric: &str, reason: &str) -> GateRow {
         margin: None,
         pairs: None,
         needed_pairs: None,
+        unseen_scenarios: 0,
         changes: Vec::new(),
         reason: reason.to_owned(),
     }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use healbench_core::{AxisError, EpisodeRecord, Outcome};
+use healbench_core::{AxisError, EndedBy, EpisodeRecord, Outcome};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -358,14 +358,16 @@ fn calls(row: &EpisodeRecord) -> u64 {
     row.calls.into()
 }
 
-/// Returns the tokens of calls, responses and turns without a call; `None` for a program.
+/// Returns the tokens of calls, responses and turns without a call; `None` for a program, and if a request was too long for the model:
+/// that of another condition may have fitted.
 pub(crate) fn tokens(row: &EpisodeRecord) -> Option<u64> {
-    Some(row.counts.call_tokens + u64::from(row.prose_tokens?))
+    let prose = row.prose_tokens.filter(|_| row.ended_by != EndedBy::TooLong)?;
+    Some(row.counts.call_tokens + u64::from(prose))
 }
 
-/// Returns the tokens of every turn's input and output; `None` for a program.
+/// Returns the tokens of every turn's input and output; `None` as [`tokens`] is.
 pub(crate) fn billed_tokens(row: &EpisodeRecord) -> Option<u64> {
-    row.billed.map(|billed| billed.input + billed.output)
+    row.billed.filter(|_| row.ended_by != EndedBy::TooLong).map(|billed| billed.input + billed.output)
 }
 
 fn known_tokens(row: &EpisodeRecord) -> u64 {

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use healbench_core::Plan;
+use healbench_core::{AgentKind, AgentSpec, AxisError, Plan};
 use serde::Serialize;
 
 use crate::comparison::{Axis, ComparisonError, Side, matrix};
 use crate::metric::Metric;
 use crate::rate::CONFIDENCE;
 use crate::statistics::{PlannedPairs, PlannedTest, Population, fewest_clusters};
+use crate::summary::{HeadlineConditions, has_headline};
 
 /// The numbers of trials for which sizes are computed.
 const TRIALS: [u32; 4] = [1, 5, 10, 20];
@@ -92,6 +93,8 @@ pub struct SizeColumn {
     pub needed: Vec<NeededSize>,
     /// The probability with the plan at hand.
     pub plan_power: f64,
+    /// The size with the plan's number of trials.
+    pub plan_needs: NeededSize,
 }
 
 /// The size that has the required power.
@@ -128,6 +131,7 @@ pub fn sample_sizes(detect: f64, power: f64, assumptions: SizeAssumptions, plan:
             },
             needed: TRIALS.map(|trials| needed(&test, trials, population, power)).to_vec(),
             plan_power: test.power(planned, population),
+            plan_needs: needed(&test, plan.trials, population, power),
         });
         SizeQuestion { decision, columns: columns.collect() }
     };
@@ -152,33 +156,45 @@ fn needed(test: &PlannedTest, trials: u32, population: Population, power: f64) -
     NeededSize { trials, scenarios, episodes: scenarios.map(|scenarios| 2 * scenarios * u64::from(trials)) }
 }
 
-/// Measures how much the conditions of a run differ from the reference, for the agent and condition whose scenarios differ
-/// the most among each other.
+/// Measures how much two conditions of a run differ: those named, reference first, or those of its headline. The agent is the first one of
+/// the run that `plan` has too, or else the first one that has a headline.
 ///
 /// # Errors
-/// As [`matrix`], and [`ComparisonError::NoPairs`] without pairs in two clusters of scenarios.
-pub fn measure_variation(side: Side<'_>) -> Result<SizeAssumptions, ComparisonError> {
-    let found = matrix(side, Axis::Condition, None)?;
-    let mut most: Option<(f64, SizeAssumptions)> = None;
-    for column in &found.columns {
-        for (row, cell) in found.rows.iter().zip(&column.cells) {
-            let differences = cell.iter().flat_map(|cell| &cell.differences);
-            let Some(success) = differences.into_iter().find(|difference| difference.metric == Metric::Success) else {
-                continue;
-            };
-            let Some(icc) = success.icc.map(|icc| icc.clamp(0.0, 1.0)) else { continue };
-            let discordance = (success.more + success.fewer) as f64 / success.pairs as f64;
-            if most.as_ref().is_none_or(|(variation, _)| discordance * icc > *variation) {
-                let measured = MeasuredVariation {
-                    run: found.run.clone(),
-                    agent: column.title.clone(),
-                    conditions: [found.reference.clone(), row.clone()],
-                    pairs: success.pairs,
-                };
-                let assumptions = SizeAssumptions { discordance, icc: vec![icc], measured: Some(measured) };
-                most = Some((discordance * icc, assumptions));
-            }
-        }
-    }
-    most.map(|(_, assumptions)| assumptions).ok_or(ComparisonError::NoPairs { run: found.run })
+/// As [`matrix`], and [`ComparisonError::NoPairs`] if the two have no pairs in two clusters of scenarios.
+pub fn measure_variation(
+    side: Side<'_>,
+    plan: &Plan,
+    pair: Option<[&str; 2]>,
+) -> Result<SizeAssumptions, ComparisonError> {
+    let agents = &side.manifest.plan.agents;
+    let headline = HeadlineConditions::of(&side.manifest.plan);
+    let label = |at: usize| side.manifest.plan.conditions[at].short_label();
+    let [reference, condition] = match (pair, headline) {
+        (Some(pair), _) => pair.map(str::to_owned),
+        (None, Some(headline)) => [headline.left, headline.right].map(label),
+        (None, None) => return Err(ComparisonError::TooFew { run: side.name.to_owned(), axis: "conditions" }),
+    };
+    let found = matrix(side, Axis::Condition, Some(&reference))?;
+    let at = found.rows.iter().position(|row| *row == condition).ok_or_else(|| {
+        ComparisonError::Axis(AxisError { axis: "condition", word: condition.clone(), known: found.rows.clone() })
+    })?;
+    let is_planned = |agent: &AgentSpec| plan.agents.iter().any(|planned| planned.id() == agent.id());
+    let has_model = agents.iter().any(|agent| agent.kind != AgentKind::Scripted);
+    let planned = agents.iter().position(is_planned);
+    let agent = planned.or_else(|| agents.iter().position(|agent| has_headline(agent.kind, has_model)));
+    let cell = agent.and_then(|agent| found.columns.get(agent)?.cells.get(at)?.as_ref());
+    let success = cell.and_then(|cell| cell.differences.iter().find(|entry| entry.metric == Metric::Success));
+    let measured = agent.zip(success).and_then(|(agent, success)| {
+        Some(SizeAssumptions {
+            discordance: (success.more + success.fewer) as f64 / success.pairs as f64,
+            icc: vec![success.icc?.clamp(0.0, 1.0)],
+            measured: Some(MeasuredVariation {
+                run: found.run.clone(),
+                agent: found.columns[agent].title.clone(),
+                conditions: [reference, condition],
+                pairs: success.pairs,
+            }),
+        })
+    });
+    measured.ok_or(ComparisonError::NoPairs { run: found.run })
 }

@@ -22,10 +22,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF as _, Normal};
 
-pub use bootstrap::{ClusterSums, RESAMPLES, Resamples, bca_mean, bca_ratio};
+pub use bootstrap::{ClusterSums, RESAMPLES, Resamples, bca_mean, bca_ratio, ratio_interval};
 pub use clopper_pearson::clopper_pearson;
 pub use clustered::{
-    ClusterPairs, ClusteredDifference, ThisSuite, clustered_difference, clustered_non_inferiority, fewest_clusters,
+    ClusterPairs, ClusteredDifference, Method, ThisSuite, clustered_difference, clustered_non_inferiority,
+    fewest_clusters,
 };
 pub use fisher::fisher_less;
 pub use holm::holm;

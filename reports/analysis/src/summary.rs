@@ -24,17 +24,18 @@ use crate::condition::ShownCondition;
 use crate::errors::ErrorTexts;
 use crate::metric::{RowMetric, RowMetrics};
 use crate::rate::{Rate, by_name};
-use crate::statistics::{FixedWithin, Interval, Median, ThisSuite};
+use crate::statistics::{FixedWithin, Interval, Median, Method, ThisSuite};
 pub use answer::verdict;
 pub use answer::{
     ALPHA, AgentGain, Agents, Alone, Alternative, Answer, Carried, Carrier, Choice, Claims, ConditionResult,
-    ContentAndForm, ContentInteraction, EQUIVALENCE, Finding, Gain, NamedCondition, POWER, Pair, Server, Single,
-    SwitchEffect, Verdict, Who, WithoutEach, WorstTool,
+    ContentAndForm, ContentInteraction, EQUIVALENCE, Finding, Gain, NamedCondition, POWER, Pair, RecordedModels,
+    Server, Single, SwitchEffect, Verdict, Who, WithoutEach, WorstTool,
 };
 pub use claims::{ClaimReport, ClaimRow, ClaimVerdict};
 pub use compute::{Scope, suite_name, summarize};
 pub use examples::{Example, OtherTrial};
 pub use headline::{HeadlineComparison, HeadlineConditions};
+pub(crate) use pairs::{Compared, Pairs};
 pub use positions::{CallsAt, LAST_CALL_NUMBER};
 pub use selection::{EqualRows, SelectedAgent, Selection, agents_by_information, equal_rows, select};
 
@@ -104,7 +105,7 @@ impl Report {
     }
 }
 
-fn has_headline(kind: AgentKind, has_model: bool) -> bool {
+pub(crate) fn has_headline(kind: AgentKind, has_model: bool) -> bool {
     kind != AgentKind::Scripted || !has_model
 }
 
@@ -194,6 +195,8 @@ pub struct ReportRow {
     pub infra: u64,
     /// Episodes with the outcome `config`.
     pub config: u64,
+    /// Scored episodes that ended because a request was too long for the model: they count in success, and not in tokens.
+    pub too_long: u64,
     /// The row metrics; in JSON, a key for each.
     #[serde(flatten)]
     pub metrics: RowMetrics,
@@ -275,8 +278,10 @@ pub struct FamilyRate {
     pub success: Rate,
     /// The success minus that of the reference condition, over the trials that both have; null without a reference, and for its row.
     pub difference: Option<f64>,
-    /// Its interval for other scenarios of the family, for this family alone; null for fewer than two clusters.
+    /// Its interval for other scenarios of the family, for this family alone; null for fewer than two clusters, and for equal outcomes.
     pub interval: Option<Interval>,
+    /// True if every trial has the same outcome as under the reference condition.
+    pub is_equal: bool,
 }
 
 /// One row on one scenario.
@@ -328,8 +333,11 @@ pub struct Pass {
 pub struct Difference {
     /// The mean over the matched trials; null if there are none.
     pub difference: Option<f64>,
-    /// BCa bootstrap over scenarios; null for fewer than two.
+    /// What other scenarios of the same suites would show; null for fewer than two clusters of scenarios, and in success between
+    /// conditions with equal outcomes in every trial.
     pub interval: Option<Interval>,
+    /// The method of the interval.
+    pub method: Option<Method>,
 }
 
 /// Chains fixed within a number of further attempts.
@@ -354,15 +362,19 @@ pub struct PairedDifference {
     pub unmatched: u64,
     /// `(gains - losses) / pairs`, from -1 to 1; null without pairs.
     pub difference: Option<f64>,
-    /// What other scenarios of the same suites would show: the clustered score interval; null for fewer than two clusters of
-    /// scenarios.
+    /// What other scenarios of the same suites would show; null for fewer than two clusters of scenarios, and for equal outcomes in
+    /// every trial.
     pub interval: Option<Interval>,
-    /// The two-sided test of the same statistic.
+    /// The method of the interval and of the p-value.
+    pub method: Option<Method>,
+    /// The two-sided test of the same statistic; null as the interval is.
     pub p_value: Option<f64>,
     /// The same, adjusted by Holm for all pairs of conditions of the agent.
     pub p_adjusted: Option<f64>,
-    /// What the same scenarios would show if they were run again; null if nothing varies, as with simulated readers and
-    /// replays, and for fewer than two pairs.
+    /// The conclusion, the same wherever these conditions of the agent are compared.
+    pub verdict: Verdict,
+    /// What the same scenarios would show if they were run again; null for equal outcomes in every trial, if nothing varies, as with
+    /// simulated readers and replays, and for fewer than two pairs.
     pub this_suite: Option<ThisSuite>,
 }
 
@@ -401,13 +413,14 @@ pub struct Effect {
     /// The switch, or both of an interaction.
     #[schemars(with = "crate::schema::GuardrailsSchema")]
     pub switches: Guardrails,
-    /// On the success rate: -1 to 1. Between two conditions its interval is the clustered score interval; else the BCa bootstrap over
-    /// scenarios.
+    /// On the success rate: -1 to 1.
     pub success: Difference,
-    /// The two-sided test of the effect between two conditions on success; null for other effects.
+    /// The two-sided test of the effect between two conditions on success; null for other effects, and for equal outcomes in every trial.
     pub p_value: Option<f64>,
     /// The same, adjusted by Holm for all pairs of conditions of the agent.
     pub p_adjusted: Option<f64>,
+    /// The conclusion on success.
+    pub verdict: Verdict,
     /// On the tokens of an episode, whatever its outcome: those of calls, responses and prose.
     pub tokens: Difference,
     /// Scenarios with matched trials, which are the clusters of the intervals.

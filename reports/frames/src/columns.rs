@@ -117,7 +117,7 @@ frame! {
         /// The outcome of the episode.
         OUTCOME outcome: Text;
         /// The way in which the conversation ended: `done`, `gave_up`, `refused`, `answer`, `goal_reached`, `call_limit`,
-        /// `turn_limit`, `incomplete`, `agent_error` or `environment_error`.
+        /// `turn_limit`, `incomplete`, `too_long`, `agent_error` or `environment_error`.
         ENDED_BY ended_by: Text;
         /// True if the agent's last turn claims that the task is complete.
         CLAIMED_DONE claimed_done: Flag;

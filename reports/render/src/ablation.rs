@@ -2,9 +2,12 @@
 
 use healbench_core::ErrorFormat;
 
-use super::labels::{Detail, Estimate, INDENT, TerminalOptions, align_estimates, paint_if_clear, plain_cell};
-use super::number::{UNKNOWN, amount_interval, count, percent, points, points_interval, signed_amount};
-use healbench_analysis::{Ablation, Difference, Effect, Report};
+use super::labels::{
+    Detail, Estimate, INDENT, TerminalOptions, align_estimates, clear_paint, plain_cell, points_or_equal,
+};
+use super::methods::Methods;
+use super::number::{UNKNOWN, amount_interval, count, percent, points_interval, signed_amount};
+use healbench_analysis::{Ablation, Effect, Report};
 use healbench_text::{Paint, StyledSpan, Table, TableLine, plain_text};
 
 /// Returns the table of these effects with an empty line before it; empty without effects.
@@ -33,7 +36,9 @@ pub(super) fn notes(report: &Report, options: TerminalOptions) -> Vec<String> {
     }
     let level = percent(report.confidence);
     notes.push(if intervals_fit(report, options) {
-        format!("Intervals of effects are {level}: BCa bootstrap over scenarios.")
+        let shown = report.ablation.iter().flat_map(|ablation| sections(ablation, options.detail));
+        let methods = Methods::of_effects(shown.flat_map(|(_, effects)| effects));
+        format!("Intervals of effects are {level}{}.", methods.with_rest("tokens"))
     } else {
         format!("The {level} intervals of effects are left out because the terminal is too narrow.")
     });
@@ -114,23 +119,22 @@ fn format_matched(effect: &Effect) -> String {
 
 pub(super) fn success_effect(effect: &Effect, intervals: bool) -> Estimate {
     let shown = effect.success.interval.filter(|_| intervals).map(points_interval);
-    estimate(effect.success, points, shown, effect.p_adjusted, [Paint::Green, Paint::Red])
+    let value = effect.success.difference.map(|difference| points_or_equal(difference, effect.verdict));
+    estimate(value, shown, clear_paint(effect.verdict, effect.success.difference, [Paint::Green, Paint::Red]))
 }
 
 pub(super) fn token_effect(effect: &Effect, intervals: bool) -> Estimate {
     let shown = effect.tokens.interval.filter(|_| intervals).map(amount_interval);
     // More tokens are worse.
-    estimate(effect.tokens, signed_amount, shown, None, [Paint::Red, Paint::Green])
+    let paint = match effect.tokens.interval {
+        Some(interval) if interval.lower > 0.0 => Paint::Red,
+        Some(interval) if interval.upper < 0.0 => Paint::Green,
+        _ => Paint::Plain,
+    };
+    estimate(effect.tokens.difference.map(signed_amount), shown, paint)
 }
 
-fn estimate(
-    difference: Difference,
-    digits: fn(f64) -> String,
-    interval: Option<String>,
-    p_adjusted: Option<f64>,
-    paints: [Paint; 2],
-) -> Estimate {
-    let paint = paint_if_clear(difference.interval, p_adjusted, paints);
-    let value = difference.difference.map_or(UNKNOWN.to_owned(), digits);
+fn estimate(value: Option<String>, interval: Option<String>, paint: Paint) -> Estimate {
+    let value = value.unwrap_or(UNKNOWN.to_owned());
     (StyledSpan::new(value, paint), StyledSpan::new(interval.unwrap_or_default(), Paint::Dim))
 }

@@ -7,7 +7,8 @@ use super::number::{
 };
 use healbench_analysis::{
     AgentGain, Agents, Alone, Alternative, Answer, Carried, Carrier, Choice, Claims, ConditionResult, ContentAndForm,
-    EQUIVALENCE, Finding, Gain, POWER, Pair, Rate, Server, Single, SwitchEffect, Verdict, Who, WithoutEach,
+    EQUIVALENCE, Finding, Gain, POWER, Pair, Rate, RecordedModels, Server, Single, SwitchEffect, Verdict, Who,
+    WithoutEach,
 };
 use healbench_text::plain_text;
 
@@ -25,6 +26,21 @@ pub(super) fn sentences(answer: &Answer) -> Vec<(String, bool)> {
     }
     let speakers = answer.findings.len();
     answer.findings.iter().map(|finding| (sentence(answer, finding, speakers > 1), is_clear(finding))).collect()
+}
+
+/// Returns the last line of an answer about simulated readers: what recorded models showed. `None` where the run has a model, and without an
+/// answer.
+pub(super) fn recorded_models(answer: &Answer) -> Option<String> {
+    let recorded = answer.recorded.as_ref().filter(|_| !answer.findings.is_empty())?;
+    let Some(first) = recorded.first() else {
+        return Some("No model has been asked about these conditions.".to_owned());
+    };
+    let one = |known: &RecordedModels| {
+        let models = known.models.iter().map(|[model, points]| format!("{points} for {model}"));
+        format!("{} against {} {}", known.condition, known.reference, models.collect::<Vec<_>>().join(", "))
+    };
+    let pairs: Vec<String> = recorded.iter().map(one).collect();
+    Some(format!("Recorded models ({}, one trial of {}): {}.", first.date, first.suite, pairs.join("; ")))
 }
 
 fn sentence(answer: &Answer, finding: &Finding, several: bool) -> String {
@@ -394,13 +410,20 @@ fn agents_text(agents: &Agents) -> String {
     let all = agents.agents.len();
     let of = |is: fn(&Gain) -> bool| agents.agents.iter().filter(|of| is(&of.gain)).collect::<Vec<&AgentGain>>();
     let (better, worse, unclear) = (of(Gain::is_better), of(Gain::is_worse), of(|gain| gain.verdict != Verdict::Clear));
+    let (equal, open) = (
+        of(|gain| gain.verdict == Verdict::Equal),
+        of(|gain| !matches!(gain.verdict, Verdict::Clear | Verdict::Equal)),
+    );
     let names = |of: &[&AgentGain]| list(&of.iter().map(|one| short_subject(&one.agent)).collect::<Vec<_>>());
     let with_gains = |of: &[&AgentGain]| {
         let one = |one: &&AgentGain| format!("{} {}", short_subject(&one.agent), estimate(&one.gain));
         list(&of.iter().map(one).collect::<Vec<_>>())
     };
-    let rest =
-        if unclear.is_empty() { String::new() } else { format!("; no clear difference for {}", names(&unclear)) };
+    let rest: String = [("equal here", equal), ("no clear difference", open)]
+        .into_iter()
+        .filter(|(_, of)| !of.is_empty())
+        .map(|(said, of)| format!("; {said} for {}", names(&of)))
+        .collect();
     if !better.is_empty() && !worse.is_empty() {
         return format!(
             "Depends on the agent: {first} is better than {second} for {}, worse for {}{rest}",

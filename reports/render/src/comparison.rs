@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 
 use healbench_core::AgentKind;
 
-use super::labels::{Estimate, INDENT, READERS_NOTE, align_estimates, condition_label, paint_if_clear, plain_cell};
+use super::labels::{
+    Estimate, INDENT, READERS_NOTE, align_estimates, clear_paint, condition_label, plain_cell, points_or_equal,
+};
+use super::methods::Methods;
 use super::number::{
     UNKNOWN, amount, amount_interval, count, money, percent, percent_digits, pluralize, points, points_interval,
     signed_amount,
@@ -13,6 +16,7 @@ use super::number::{
 use super::shell::show_flip_commands;
 use healbench_analysis::{
     Better, CellComparison, Change, Comparison, Conclusion, Flip, Metric, MetricDifference, PairingFailure, Unpaired,
+    Verdict,
 };
 use healbench_text::{Paint, StyledSpan, Table, TableCell, TableLine, plain_text, wrap};
 
@@ -124,11 +128,15 @@ fn rates(entry: Option<&MetricDifference>) -> String {
     })
 }
 
+/// The interval of what repeats exactly with the same seed.
+const EXACT: &str = "exact";
+
 /// Formats the interval if the same scenarios were run again: `[-3, 8]`, or `exact` if nothing varies.
 pub(super) fn this_suite(entry: Option<&MetricDifference>) -> String {
     match entry {
         Some(MetricDifference { this_suite: Some(this_suite), .. }) => points_interval(this_suite.interval),
-        Some(entry) if entry.pairs >= 2 => "exact".to_owned(),
+        Some(MetricDifference { verdict: Verdict::Equal, .. }) => "equal".to_owned(),
+        Some(entry) if entry.pairs >= 2 => EXACT.to_owned(),
         _ => UNKNOWN.to_owned(),
     }
 }
@@ -150,7 +158,7 @@ pub(super) fn format_interval(entry: &MetricDifference) -> Option<String> {
 pub(super) fn format_difference(entry: &MetricDifference) -> String {
     match entry.difference {
         None => UNKNOWN.to_owned(),
-        Some(difference) if entry.metric.is_rate() => points(difference),
+        Some(difference) if entry.metric.is_rate() => points_or_equal(difference, entry.verdict),
         Some(difference) if entry.metric == Metric::CostUsd => {
             let sign = if difference < 0.0 { "-" } else { "+" };
             format!("{sign}{}", money(difference.abs()))
@@ -165,7 +173,7 @@ pub(super) fn paint(entry: &MetricDifference) -> Paint {
         Better::Higher => [Paint::Green, Paint::Red],
         Better::Lower => [Paint::Red, Paint::Green],
     };
-    paint_if_clear(entry.interval, entry.p_adjusted, paints)
+    clear_paint(entry.verdict, entry.difference, paints)
 }
 
 /// Lists the changed metrics that are not in the table.
@@ -287,7 +295,10 @@ pub(super) fn conclusion(comparison: &Comparison) -> (String, Paint) {
     let mut text = format!(
         "{}: {difference} points (this suite {}{}) for {} under {}",
         word.0,
-        this_suite(entry),
+        match this_suite(entry) {
+            exact if exact == EXACT => format!("{EXACT} for this seed"),
+            interval => interval,
+        },
         others.unwrap_or_default(),
         plain_text(&shown.title),
         condition_label(&shown.condition),
@@ -380,11 +391,14 @@ pub(super) fn notes(comparison: &Comparison, changed: &[&CellComparison]) -> Vec
     if !changed.is_empty() {
         notes.push(format!(
             "Differences are candidate minus base, in pairs of the same scenario, agent, setting and trial. Intervals are {}. \
-             This suite: if the same scenarios were run again (Tango). Other scenarios: if more scenarios of these suites were written \
-             (score divided by the root of the design effect, Student's t over scenarios; BCa bootstrap over scenarios for all that \
-             is no rate).",
-            percent(comparison.confidence)
+             This suite: if the same scenarios were run again (Tango). Other scenarios: if more scenarios of these suites were \
+             written{}.",
+            percent(comparison.confidence),
+            Methods::of_comparison(comparison).with_rest("all that is no rate")
         ));
+    }
+    if changed.iter().any(|cell| this_suite(metric_difference(cell, Metric::Success)) == EXACT) {
+        notes.push("exact: the same seed gives the same rows again; another one draws other mistakes.".to_owned());
     }
     if comparison.cells.iter().any(|cell| cell.kind == AgentKind::Scripted) {
         notes.push(READERS_NOTE.to_owned());

@@ -98,6 +98,7 @@ fn condition_record(agent: &AgentReport, row: &ReportRow) -> Record {
     record.add("scored", row.scored);
     record.add("infra", row.infra);
     record.add("config", row.config);
+    record.add("too_long", row.too_long);
     for (entry, rate) in row.metrics.iter() {
         match entry.unit {
             Unit::Count => record.add_optional(entry.key, known_count(rate)),

@@ -12,8 +12,8 @@ pub use terminal::{GateOptions, changes, terminal};
 
 use super::labels::format_suffix;
 use super::number::{amount, money, percent, points};
-use healbench_analysis::Metric;
 use healbench_analysis::gate::{GateReport, GateRow, Method, ScenarioChange, Subject, Tier, Verdict};
+use healbench_analysis::{Better, Metric};
 use healbench_text::{count, plain_text};
 
 /// Sorts rows by severity: rows that do not pass first, critical before advisory, then by verdict, with missing rows
@@ -56,6 +56,44 @@ fn subject(subject: &Subject) -> String {
         }
         Subject::Variants { pair } => plain_text(pair).into_owned(),
         Subject::Run { run } => plain_text(run).into_owned(),
+    }
+}
+
+/// `worse: -20 points of success in shop/cancel-shipped and 3 more scenarios`: what decided, and what no row could see, for the first line.
+fn first_line(report: &GateReport) -> Vec<String> {
+    let cause = by_severity(report).into_iter().find(|row| row.verdict != Verdict::Pass && row.base.is_some());
+    let cause = cause.filter(|_| report.verdict != Verdict::Pass).map(|row| {
+        let metric = row.metric.parse::<Metric>().ok();
+        let difference = row.difference.unwrap_or_default();
+        let is_better = metric.is_some_and(|metric| (difference > 0.0) == (metric.better() == Better::Higher));
+        let word = match difference {
+            0.0 => "changed",
+            _ if is_better => "better",
+            _ => "worse",
+        };
+        let numbers = match metric {
+            Some(metric) if metric.is_rate() => format!("{} points of {metric}", points(difference)),
+            _ => format!("{} {}", plain_text(&row.metric), means(row)),
+        };
+        format!("{word}: {numbers}{}", in_scenarios(row))
+    });
+    let unseen = report.rows.iter().map(|row| row.unseen_scenarios).max().filter(|unseen| *unseen > 0);
+    let unseen = unseen.map(|unseen| {
+        let scenarios = healbench_text::pluralize(unseen, "scenario");
+        format!("could not see a fall from all to none in {scenarios}, for too few trials")
+    });
+    cause.into_iter().chain(unseen).collect()
+}
+
+/// ` in a`, ` in a and b`, ` in a and 3 more scenarios`.
+fn in_scenarios(row: &GateRow) -> String {
+    match row.changes.as_slice() {
+        [] => String::new(),
+        [only] => format!(" in {}", plain_text(&only.scenario)),
+        [first, second] => format!(" in {} and {}", plain_text(&first.scenario), plain_text(&second.scenario)),
+        [first, rest @ ..] => {
+            format!(" in {} and {} more scenarios", plain_text(&first.scenario), count(rest.len() as u64))
+        }
     }
 }
 

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use healbench_core::{Condition, ErrorFormat, Guardrails};
 use unicode_width::UnicodeWidthStr as _;
 
-use healbench_analysis::statistics::Interval;
-use healbench_analysis::{Report, ReportRow, Verdict, verdict};
+use super::number::points;
+use healbench_analysis::{Report, ReportRow, Verdict};
 use healbench_text::{Paint, StyledSpan, TableCell, plain_text};
 
 /// The note on rows of simulated readers.
@@ -26,15 +26,27 @@ pub struct TerminalOptions {
     pub lines: Option<usize>,
 }
 
-/// Returns the first style for a difference that is clearly above 0, the second one for one that is clearly below. "Clear" is decided as in
-/// the answer.
-pub(super) fn paint_if_clear(interval: Option<Interval>, p_adjusted: Option<f64>, [above, below]: [Paint; 2]) -> Paint {
-    match interval {
-        Some(interval) if verdict(interval, p_adjusted) != Verdict::Clear => Paint::Plain,
-        Some(interval) if interval.lower > 0.0 => above,
-        Some(_) => below,
-        None => Paint::Plain,
+/// Returns 1 for a difference that is clearly above 0, -1 for one that is clearly below, and 0 for any other.
+pub(super) fn clear_sign(verdict: Verdict, difference: Option<f64>) -> i8 {
+    match difference {
+        Some(difference) if verdict == Verdict::Clear && difference > 0.0 => 1,
+        Some(difference) if verdict == Verdict::Clear && difference < 0.0 => -1,
+        _ => 0,
     }
+}
+
+/// Returns the first style for a difference that is clearly above 0, the second one for one that is clearly below.
+pub(super) fn clear_paint(verdict: Verdict, difference: Option<f64>, [above, below]: [Paint; 2]) -> Paint {
+    match clear_sign(verdict, difference) {
+        1 => above,
+        -1 => below,
+        _ => Paint::Plain,
+    }
+}
+
+/// A difference in points, or `equal` for equal outcomes in every trial.
+pub(super) fn points_or_equal(difference: f64, verdict: Verdict) -> String {
+    if verdict == Verdict::Equal { "equal".to_owned() } else { points(difference) }
 }
 
 /// The amount of detail of a report.

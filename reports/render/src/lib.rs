@@ -14,6 +14,7 @@ mod json;
 mod labels;
 mod markdown;
 mod matrix;
+mod methods;
 mod moves;
 mod number;
 mod progress;

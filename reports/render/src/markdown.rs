@@ -3,20 +3,21 @@
 use healbench_text::escape_markdown;
 
 use super::ablation::{ablation_title, sections, success_effect, token_effect};
-use super::answer::sentences;
+use super::answer::{recorded_models, sentences};
 use super::errors::{left_out, markdown_section};
-use super::labels::{Detail, Estimate, row_label};
+use super::labels::{Detail, Estimate, points_or_equal, row_label};
 use super::matrix::{interaction_label, interaction_note};
+use super::methods::Methods;
 use super::number::{
     UNKNOWN, amount_interval, count, money, p_value, percent, percent_interval, pluralize, points, points_interval,
     rate_amount, rate_percent, signed_amount,
 };
-use super::terminal::{agent_notes, equal_label, exclusion_notes, title};
+use super::terminal::{agent_notes, equal_label, exclusion_notes, readers_note, title};
 use super::warnings::incomplete_warnings;
 use healbench_analysis::statistics::Interval;
 use healbench_analysis::{
     AgentReport, EqualRows, ErrorTexts, Matrix, MatrixCell, Metric, PairedDifference, Report, ReportRow, RowMetric,
-    select,
+    Verdict, select,
 };
 
 /// The largest number of lines.
@@ -87,6 +88,9 @@ fn answer(report: &Report) -> Vec<String> {
     if more > 0 {
         lines.extend([format!("And {} more answers: `healbench report RUN --all`", count(more as u64)), String::new()]);
     }
+    if let Some(recorded) = recorded_models(&report.answer) {
+        lines.extend([escape_markdown(&recorded), String::new()]);
+    }
     lines
 }
 
@@ -126,11 +130,10 @@ fn headline_sentence(agent: &AgentReport, left: &ReportRow, right: &ReportRow) -
         let this_suite = comparison.success.this_suite.map(|this_suite| points_interval(this_suite.interval));
         let this_suite = this_suite.map(|interval| format!(" this suite {interval}")).unwrap_or_default();
         let interval = format_interval(comparison.success.interval, points_interval) + &this_suite;
-        text.push_str(&format!(
-            ": **{} points**{interval}, p {}",
-            points(difference),
-            p_value(comparison.success.p_adjusted)
-        ));
+        text.push_str(&match comparison.success.verdict {
+            Verdict::Equal => ": **equal**".to_owned(),
+            _ => format!(": **{} points**{interval}, p {}", points(difference), p_value(comparison.success.p_adjusted)),
+        });
     }
     if let Some(difference) = comparison.billed_tokens.difference {
         let interval = format_interval(comparison.billed_tokens.interval, amount_interval);
@@ -192,7 +195,8 @@ fn rows(report: &Report, room: usize) -> Vec<String> {
 }
 
 fn versus(paired: PairedDifference) -> Option<String> {
-    Some(format!("{}{}", points(paired.difference?), format_interval(paired.interval, points_interval)))
+    let difference = points_or_equal(paired.difference?, paired.verdict);
+    Some(format!("{difference}{}", format_interval(paired.interval, points_interval)))
 }
 
 fn effects(report: &Report) -> Vec<String> {
@@ -252,7 +256,8 @@ fn cell(cell: Option<&MatrixCell>) -> String {
     let Some(cell) = cell else { return String::new() };
     let success = cell.differences.iter().find(|entry| entry.metric == Metric::Success);
     let difference = success.and_then(|entry| {
-        Some(format!(" {}{}", points(entry.difference?), format_interval(entry.interval, points_interval)))
+        let difference = points_or_equal(entry.difference?, entry.verdict);
+        Some(format!(" {difference}{}", format_interval(entry.interval, points_interval)))
     });
     format!("{}{}", rate_percent(cell.success), difference.unwrap_or_default())
 }
@@ -260,8 +265,9 @@ fn cell(cell: Option<&MatrixCell>) -> String {
 fn notes(report: &Report) -> Vec<String> {
     let level = percent(report.confidence);
     let mut notes = vec![format!(
-        "Intervals are {level}. Of differences and effects: for other scenarios of these suites (clustered score for points, BCa \
-         bootstrap for the rest). Of a rate: for the same scenarios run again (Wilson)."
+        "Intervals are {level}. Of differences and effects: for other scenarios of these suites{}. Of a rate: for the same scenarios \
+         run again (Wilson).",
+        Methods::of_report(report).with_rest("the rest")
     )];
     if report.headline.is_some() {
         notes.push("p: for other scenarios, adjusted by Holm for all pairs of conditions of an agent.".to_owned());
@@ -271,6 +277,7 @@ fn notes(report: &Report) -> Vec<String> {
     }
     notes.extend(report.matrix.as_ref().and_then(interaction_note).map(|note| escape_markdown(&note)));
     notes.extend(agent_notes(report));
+    notes.extend(readers_note(report).filter(|_| report.answer.recorded.is_none()));
     notes.extend(exclusion_notes(report).iter().map(|note| escape_markdown(&note.replace('`', ""))));
     // All notes form one paragraph.
     vec![notes.join(" ")]

@@ -2,16 +2,14 @@
 
 use unicode_width::UnicodeWidthStr as _;
 
-use super::comparison::estimate;
+use super::comparison::{estimate, format_difference, paint};
 use super::labels::{Estimate, INDENT, READERS_NOTE, align_estimates, plain_cell};
+use super::methods::Methods;
 use super::number::{
     UNKNOWN, count, p_value, percent, percent_digits, pluralize, points, points_interval, rate_percent,
 };
-use healbench_analysis::{Interaction, Matrix, MatrixCell, MatrixColumn, Metric, MetricDifference};
+use healbench_analysis::{Axis, Interaction, Matrix, MatrixCell, MatrixColumn, Metric, MetricDifference, Verdict};
 use healbench_text::{Paint, StyledSpan, Table, TableCell, TableLine, plain_text, wrap};
-
-/// Differences with a smaller p-value are marked.
-pub(super) const ALPHA: f64 = 0.05;
 
 /// Formats the matrix for a terminal, ending with a line break: first an overview, then every interval.
 pub fn matrix(matrix: &Matrix, width: usize, color: bool) -> String {
@@ -126,19 +124,10 @@ fn column_heading(matrix: &Matrix, column: &MatrixColumn) -> [String; 2] {
 fn overview_cell(cell: Option<&MatrixCell>) -> Estimate {
     let Some(cell) = cell else { return (StyledSpan::new(UNKNOWN, Paint::Plain), StyledSpan::new("", Paint::Plain)) };
     let success = metric_difference(cell, Metric::Success);
-    let significant = success.is_some_and(is_significant);
-    let mark = if significant { "*" } else { " " };
-    let difference = success.and_then(|entry| entry.difference).map(|difference| points(difference) + mark);
-    let paint = match success.and_then(|entry| entry.difference) {
-        Some(difference) if significant && difference > 0.0 => Paint::Green,
-        Some(difference) if significant && difference < 0.0 => Paint::Red,
-        _ => Paint::Plain,
-    };
+    let mark = if success.is_some_and(|entry| entry.verdict == Verdict::Clear) { "*" } else { " " };
+    let difference = success.filter(|entry| entry.difference.is_some()).map(|entry| format_difference(entry) + mark);
+    let paint = success.map_or(Paint::Plain, paint);
     (StyledSpan::new(rate_percent(cell.success), Paint::Plain), StyledSpan::new(difference.unwrap_or_default(), paint))
-}
-
-fn is_significant(entry: &MetricDifference) -> bool {
-    entry.p_adjusted.is_some_and(|p| p < ALPHA)
 }
 
 fn detail_table(matrix: &Matrix, intervals: bool) -> Table {
@@ -210,14 +199,20 @@ pub(super) fn interaction_note(matrix: &Matrix) -> Option<String> {
     ))
 }
 
+/// The comparisons that p-values of success are adjusted for.
+pub(super) fn adjusted_for(matrix: &Matrix) -> &'static str {
+    if matrix.axis == Axis::Agent { "the whole matrix" } else { "all pairs of conditions of an agent" }
+}
+
 pub(super) fn notes(matrix: &Matrix) -> Vec<String> {
     let level = percent(matrix.confidence);
     let mut notes = vec![format!(
         "delta: the difference to {} in pairs of the same scenario and trial. Intervals are {level}, for other scenarios of \
-         these suites: clustered score for points, BCa bootstrap for billed tokens per episode. p: of the score, adjusted by Holm for the \
-         whole matrix{}.",
+         these suites{}. p: of the same statistic, adjusted by Holm for {}{}.",
         plain_text(&matrix.reference),
-        if matrix.columns.len() > 1 { "; * where it is below 0.05" } else { "" }
+        Methods::of_matrix(matrix).with_rest("billed tokens per episode"),
+        adjusted_for(matrix),
+        if matrix.columns.len() > 1 { "; * where a difference is clear" } else { "" }
     )];
     notes.extend(interaction_note(matrix));
     if matrix.unpaired > 0 {

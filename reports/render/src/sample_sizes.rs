@@ -29,7 +29,37 @@ pub fn sample_sizes(sizes: &SampleSizes, width: usize, color: bool) -> String {
     for note in notes(sizes, &points) {
         lines.extend(wrap(&note, " ", width));
     }
+    lines.push(String::new());
+    lines.extend(wrap(&conclusion(sizes, &points), " ", width));
     lines.join("\n") + "\n"
+}
+
+/// Says what the plan would settle on other scenarios, at the largest correlation, and what would be enough.
+fn conclusion(sizes: &SampleSizes, points: &str) -> String {
+    let plan = &sizes.plan;
+    let icc = |column: &&SizeColumn| column.icc.unwrap_or(-1.0);
+    let [gate, comparison] = [SizedDecision::GatePasses, SizedDecision::ComparisonShows].map(|decision| {
+        let question = sizes.questions.iter().find(|question| question.decision == decision);
+        question.and_then(|question| question.columns.iter().max_by(|a, b| icc(a).total_cmp(&icc(b))))
+    });
+    let (Some(gate), Some(comparison)) = (gate, comparison) else { return String::new() };
+    let needs = |column: &SizeColumn| match column.plan_needs.scenarios {
+        _ if column.plan_power >= sizes.power => "which is enough".to_owned(),
+        Some(scenarios) => format!("{} would be enough", pluralize(scenarios, "scenario")),
+        None => "no number of scenarios is enough".to_owned(),
+    };
+    let correlation = comparison.icc.map(|icc| format!(", at ICC {}", (icc * 100.0).round() / 100.0));
+    format!(
+        "{} x {} show a true difference of {points} on other scenarios in {} of comparisons ({}), and pass an unchanged candidate in {} of \
+         gates ({}){}.",
+        pluralize(plan.scenarios, "scenario"),
+        pluralize(u64::from(plan.trials), "trial"),
+        percent(comparison.plan_power),
+        needs(comparison),
+        percent(gate.plan_power),
+        needs(gate),
+        correlation.unwrap_or_default(),
+    )
 }
 
 fn size_table(question: &SizeQuestion, sizes: &SampleSizes) -> Table {

@@ -6,20 +6,22 @@ use healbench_core::{AgentKind, Opening, diagnostics};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::ablation;
-use super::answer::sentences;
+use super::answer::{recorded_models, sentences};
 use super::claims;
 use super::labels::{
-    Detail, Estimate, INDENT, TerminalOptions, align_estimates, condition_label, format_name, paint_if_clear,
-    plain_cell,
+    Detail, Estimate, INDENT, TerminalOptions, align_estimates, clear_paint, condition_label, format_name, plain_cell,
+    points_or_equal,
 };
+use super::methods::Methods;
 use super::moves::fitted_readers;
 use super::number::{
-    UNKNOWN, amount_interval, count, metric_value, money, percent, percent_digits, percent_interval, pluralize, points,
+    UNKNOWN, amount_interval, count, metric_value, money, percent, percent_digits, percent_interval, pluralize,
     points_interval, rate_amount, rate_percent, seconds, signed_amount,
 };
 use super::warnings::incomplete_warnings;
 use healbench_analysis::{
     AgentReport, Difference, EqualRows, Group, Report, ReportRow, RowMetric, RowMetricEntry, SelectedAgent, Selection,
+    Verdict,
 };
 use healbench_text::{Paint, StyledSpan, Table, TableCell, TableLine, plain_text, wrap};
 
@@ -73,6 +75,7 @@ fn full(report: &Report, options: TerminalOptions) -> Vec<String> {
     }
     lines.push(String::new());
     lines.extend(sentences(&report.answer).into_iter().flat_map(|sentence| answer_lines(&sentence, options)));
+    lines.extend(closing(report, options.width));
     lines
 }
 
@@ -90,6 +93,22 @@ fn answer_lines((text, is_clear): &(String, bool), options: TerminalOptions) -> 
     let paint = if *is_clear { Paint::Bold } else { Paint::Plain };
     let lines = wrap(text, " ", options.width).into_iter();
     lines.map(|line| StyledSpan::new(line, paint).painted(options.color)).collect()
+}
+
+/// Returns what stands below the answer: what recorded models showed, or the note on simulated readers beside models.
+fn closing(report: &Report, width: usize) -> Vec<String> {
+    let notes = recorded_models(&report.answer).into_iter().chain(readers_note(report).filter(|_| has_model(report)));
+    notes.flat_map(|note| wrap(&note, " ", width)).collect()
+}
+
+/// Returns the note on simulated readers; `None` without any.
+pub(super) fn readers_note(report: &Report) -> Option<String> {
+    let readers: Vec<&AgentReport> = report.agents.iter().filter(|agent| agent.kind == AgentKind::Scripted).collect();
+    (!readers.is_empty()).then(|| fitted_readers(&readers))
+}
+
+fn has_model(report: &Report) -> bool {
+    report.agents.iter().any(|agent| agent.kind != AgentKind::Scripted)
 }
 
 /// Selects every row, each on its own line.
@@ -332,7 +351,9 @@ fn by_family(report: &Report, agent: &AgentReport, width: usize) -> Vec<Table> {
     by_condition(agent, width, &names, |row, index| {
         let family = &row.families[index];
         let success = family.success.rate.map_or(UNKNOWN.to_owned(), percent);
-        let difference = family.difference.filter(|_| !is_reference(row)).map(|of| format!(" {}", points(of)));
+        let verdict = if family.is_equal { Verdict::Equal } else { Verdict::Unknown };
+        let difference = family.difference.filter(|_| !is_reference(row));
+        let difference = difference.map(|of| format!(" {}", points_or_equal(of, verdict)));
         let interval = family.interval.map(|of| format!(" {}", points_interval(of)));
         format!("{success}{}{}", difference.unwrap_or_default(), interval.unwrap_or_default())
     })
@@ -383,10 +404,11 @@ fn success(row: &ReportRow, intervals: bool) -> Estimate {
 
 fn versus_reference(row: &ReportRow, intervals: bool) -> Estimate {
     let paired = row.vs_reference;
-    let (interval, p_adjusted) = paired.map_or((None, None), |paired| (paired.interval, paired.p_adjusted));
-    let paint = paint_if_clear(interval, p_adjusted, [Paint::Green, Paint::Red]);
-    let difference = paired.and_then(|paired| paired.difference).map_or(UNKNOWN.to_owned(), points);
-    let interval = interval.filter(|_| intervals).map(points_interval);
+    let verdict = paired.map_or(Verdict::Unknown, |paired| paired.verdict);
+    let difference = paired.and_then(|paired| paired.difference);
+    let paint = clear_paint(verdict, difference, [Paint::Green, Paint::Red]);
+    let difference = difference.map_or(UNKNOWN.to_owned(), |difference| points_or_equal(difference, verdict));
+    let interval = paired.and_then(|paired| paired.interval).filter(|_| intervals).map(points_interval);
     (StyledSpan::new(difference, paint), StyledSpan::new(interval.unwrap_or_default(), Paint::Dim))
 }
 
@@ -399,24 +421,25 @@ fn reference_row(report: &Report) -> Option<&ReportRow> {
 fn notes(report: &Report, intervals: bool, detail: Detail) -> Vec<String> {
     let mut notes = Vec::new();
     let level = percent(report.confidence);
+    let methods = Methods::of_rows(report);
     if let Some(row) = reference_row(report) {
         let label = condition_label(&row.condition);
         notes.push(format!("The reference is `{label}`."));
     }
     notes.push(if intervals {
         format!(
-            "Intervals are {level}. Of differences: for other scenarios of these suites (clustered score). Of a rate: for the same \
-             scenarios run again (Wilson); simulated readers and replays have none, for nothing varies."
+            "Intervals are {level}. Of differences: for other scenarios of these suites{}. Of a rate: for the same scenarios run again \
+             (Wilson); simulated readers and replays have none, for nothing varies.",
+            match detail {
+                Detail::Summary => methods.of_points(),
+                _ => methods.with_rest("the rest"),
+            }
         )
     } else {
         format!(
             "The {level} intervals are left out because the terminal is too narrow. Differences are in percentage points."
         )
     });
-    let bootstrapped = |row: &ReportRow| row.billed_tokens_vs_reference.is_some_and(|found| found.interval.is_some());
-    if detail >= Detail::Metrics && report.agents.iter().flat_map(|agent| &agent.rows).any(bootstrapped) {
-        notes.push("Intervals of a difference in tokens: BCa bootstrap over scenarios.".to_owned());
-    }
     if detail >= Detail::Metrics {
         notes
             .push("retries (median): the Kaplan-Meier estimate; chains that were never fixed are censored.".to_owned());
@@ -440,13 +463,9 @@ fn notes(report: &Report, intervals: bool, detail: Detail) -> Vec<String> {
     notes
 }
 
-/// Returns notes on the agents and on what they can do.
+/// Returns notes on the agents and on what they can do. Beside models, that on simulated readers is not among them: it stands below the answer.
 pub(super) fn agent_notes(report: &Report) -> Vec<String> {
-    let mut notes = Vec::new();
-    let readers: Vec<&AgentReport> = report.agents.iter().filter(|agent| agent.kind == AgentKind::Scripted).collect();
-    if !readers.is_empty() {
-        notes.push(fitted_readers(&readers));
-    }
+    let mut notes: Vec<String> = readers_note(report).into_iter().filter(|_| !has_model(report)).collect();
     if report.agents.iter().any(|agent| agent.opening == Some(Opening::Seeded)) {
         notes.push("seeded: the conversation begins with the scheduled mistake as the model's first call.".to_owned());
     }
@@ -480,6 +499,18 @@ pub(super) fn exclusion_notes(report: &Report) -> Vec<String> {
         .collect();
     if !lost.is_empty() {
         notes.push(format!("Not scored: {}.", lost.join(", ")));
+    }
+    let rows = report.agents.iter().flat_map(|agent| agent.rows.iter().map(move |row| (agent, row)));
+    let too_long = rows.filter(|(_, row)| row.too_long > 0).map(|(agent, row)| {
+        let episodes = format!("{} of {}", count(row.too_long), count(row.scored));
+        format!("{} {} {episodes}", plain_text(&agent.title), condition_label(&row.condition))
+    });
+    let too_long: Vec<String> = too_long.collect();
+    if !too_long.is_empty() {
+        notes.push(format!(
+            "Episodes with a request that was too long for the model, which count in success and not in tokens: {}.",
+            too_long.join("; ")
+        ));
     }
     if report.totals.unmatched > 0 {
         let unmatched = report.agents.iter().flat_map(|agent| {

@@ -20,9 +20,12 @@ pub(crate) struct SizeArgs {
     /// Intraclass correlations: how alike the differences of a scenario's trials are, from 0 to 1.
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0,0.3,0.6,0.85", value_parser = parse_share, requires = "detect")]
     pub(crate) icc: Vec<f64>,
-    /// Measure discordance and correlation in this run: between the reference and the condition whose scenarios differ the most.
+    /// Measure discordance and correlation in this run, between the two conditions of its headline.
     #[arg(long, value_name = "RUN", value_parser = crate::run_name::run_name(), requires = "detect", conflicts_with_all = ["discordance", "icc"])]
     pub(crate) from: Option<PathBuf>,
+    /// Measure them between these two conditions of the run instead.
+    #[arg(long, num_args = 2, value_names = ["REFERENCE", "CONDITION"], requires = "from")]
+    pub(crate) pair: Option<Vec<String>>,
     /// Print the sizes as JSON.
     #[arg(long, requires = "detect")]
     pub(crate) json: bool,

@@ -71,7 +71,9 @@ fn print_sizes(detect: f64, args: &SizeArgs, plan: &Plan, terminal: &Terminal) -
     let assumptions = match &args.from {
         Some(path) => {
             let (run, manifest) = RunDir::open(path)?;
-            measure_variation(Side { name: &path.to_string_lossy(), run: &Rows(&run), manifest: &manifest })?
+            let side = Side { name: &path.to_string_lossy(), run: &Rows(&run), manifest: &manifest };
+            let pair = args.pair.as_deref().and_then(|pair| <&[String; 2]>::try_from(pair).ok());
+            measure_variation(side, plan, pair.map(|pair| pair.each_ref().map(String::as_str)))?
         }
         None => SizeAssumptions { discordance: args.discordance, icc: args.icc.clone(), measured: None },
     };

@@ -313,7 +313,9 @@ impl TranscriptBuilder {
             Turn::Message { text } => self.step(TranscriptStep::Message(text.clone())),
             Turn::Done { answer } => self.step(TranscriptStep::Done(answer.clone())),
             Turn::Answer { text } => self.step(TranscriptStep::Answer(text.clone())),
-            Turn::Incomplete { text } => self.step(TranscriptStep::Incomplete(text.clone())),
+            Turn::Incomplete { text } | Turn::TooLong { reason: text } => {
+                self.step(TranscriptStep::Incomplete(text.clone()));
+            }
             Turn::GiveUp { reason } => self.step(TranscriptStep::GiveUp(reason.clone())),
             Turn::Refused { reason } => self.step(TranscriptStep::Refused(reason.clone())),
         }

@@ -101,7 +101,7 @@ fn read_run_here(path: &Path) {
     let rows = Rows(&run);
     let side = || Side { name: "run", run: &rows, manifest: &manifest };
     let _ = compare(side(), side());
-    let _ = measure_variation(side());
+    let _ = measure_variation(side(), &manifest.plan, None);
 }
 
 fn fuzz_file_of_run(loader: &str, name: &str) {

@@ -61,11 +61,22 @@ fn a_difference_is_written_in_points_or_as_a_share() {
 fn discordance_and_correlation_are_measured_in_a_run() {
     let sandbox = Sandbox::new();
     sandbox.ok(&["run", "quickstart", "--agent=scripted:blind,scripted:typical", "--trials=5", "--out=measured", "-q"]);
-    let found = sizes(&sandbox, &["quickstart", "--from=measured"]);
+    let found = sizes(&sandbox, &["quickstart", "--from=measured", "--agent=scripted:typical"]);
     let assumptions = &found["assumptions"];
     assert_eq!(assumptions["measured"]["agent"], "scripted:typical");
     let icc = assumptions["icc"][0].as_f64().unwrap();
     assert!(icc > 0.1 && icc < 1.0, "{assumptions}");
+    assert_eq!(
+        sizes(&sandbox, &["quickstart", "--from=measured", "--agent=scripted:blind"])["assumptions"]["measured"]["agent"],
+        "scripted:blind"
+    );
+    let shown: Vec<&str> =
+        assumptions["measured"]["conditions"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let turned =
+        sizes(&sandbox, &["quickstart", "--from=measured", "--agent=scripted:typical", "--pair", shown[1], shown[0]]);
+    assert_eq!(turned["assumptions"]["discordance"], assumptions["discordance"]);
+    let unknown = sandbox.start(&["plan", "--detect=5pp", "--from=measured", "--pair", shown[0], "nothing"]);
+    assert!(unknown.code == Some(2) && unknown.err.contains("nothing"), "{}", unknown.err);
     // Both numbers are those of the comparison.
     let matrix = sandbox.ok(&["compare", "measured", "--by=condition", "--json"]).out;
     let matrix: Value = serde_json::from_str(&matrix).unwrap();

@@ -74,7 +74,7 @@ fn clear_difference(entry: &MetricDifference) -> Option<f64> {
     match entry.this_suite {
         // One pair has no interval, and is no fact either.
         None => (entry.pairs >= 2).then_some(difference),
-        Some(this) => (verdict(this.interval, this.p_adjusted) == Verdict::Clear).then_some(difference),
+        Some(this) => (verdict(this.interval, this.p_adjusted, 0) == Verdict::Clear).then_some(difference),
     }
 }
 

@@ -10,16 +10,16 @@ use healbench_core::{
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
+use super::difference::adjust;
 use super::episode_metrics::RunEpisodes;
 use super::interaction::{Interaction, interactions};
-use super::pairs::adjust;
 use super::{Cluster, ComparisonError, EpisodeMetrics, MetricDifference, Side, difference};
 use crate::metric::Metric;
 use crate::rate::{CONFIDENCE, Rate};
 use crate::report_error::ReportError;
 use crate::run_rows::RunRows;
 use crate::statistics::{Interval, Resamples, wilson};
-use crate::summary::{Verdict, verdict};
+use crate::summary::{Compared, Pairs, Verdict};
 
 /// The dimension of a run that is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,7 +160,8 @@ pub struct MatrixCell {
     /// Wilson's interval.
     pub success_interval: Option<Interval>,
     /// The difference to the reference's cell in this column, one entry per metric; empty for the reference itself, and
-    /// if the plan has no such cell. P-values are adjusted by Holm for all cells of the matrix.
+    /// if the plan has no such cell. P-values of success are adjusted by Holm for all pairs of conditions of the agent, between agents and of
+    /// other rates for all cells of the matrix.
     pub differences: Vec<MetricDifference>,
 }
 
@@ -199,9 +200,10 @@ pub fn matrix(side: Side<'_>, axis: Axis, reference: Option<&str>) -> Result<Mat
             ComparisonError::Axis(AxisError { axis: "reference", word: name.to_owned(), known })
         })?,
     };
-    build_matrix(side.run, plan, axis, (rows, columns), reference)
-        .map_err(report)
-        .map(|matrix| Matrix { run: side.name.to_owned(), ..matrix })
+    let episodes = RunEpisodes::read(side.run, plan).map_err(report)?;
+    let pairs = Pairs::of_episodes(plan, &episodes);
+    let matrix = build_matrix(plan, &episodes, &pairs, axis, (rows, columns), reference);
+    Ok(Matrix { run: side.name.to_owned(), ..matrix })
 }
 
 /// Builds the matrix of a report: named conditions if it has any, error formats, or levels of content if there is only one
@@ -209,14 +211,15 @@ pub fn matrix(side: Side<'_>, axis: Axis, reference: Option<&str>) -> Result<Mat
 ///
 /// # Errors
 /// As [`crate::summarize`].
-pub(crate) fn main_matrix(run: &dyn RunRows, plan: &Plan) -> Result<Option<Matrix>, ReportError> {
+pub(crate) fn main_matrix(run: &dyn RunRows, plan: &Plan, pairs: &Pairs) -> Result<Option<Matrix>, ReportError> {
     let has_names = plan.conditions.iter().any(|condition| condition.own_name().is_some());
     let axes = if has_names { &[Axis::Condition][..] } else { &[Axis::FORMAT, Axis::CONTENT, Axis::Guardrails] };
     for axis in axes.iter().copied() {
         let layout = layout(plan, axis);
         if layout.0.len() > 1 {
             let reference = default_reference(plan, axis, &layout.0);
-            return build_matrix(run, plan, axis, layout, reference).map(Some);
+            let episodes = RunEpisodes::read(run, plan)?;
+            return Ok(Some(build_matrix(plan, &episodes, pairs, axis, layout, reference)));
         }
     }
     Ok(None)
@@ -242,13 +245,13 @@ fn default_reference(plan: &Plan, axis: Axis, rows: &[String]) -> usize {
 
 /// Computes the matrix of a layout, without the run's name.
 fn build_matrix(
-    run: &dyn RunRows,
     plan: &Plan,
+    episodes: &RunEpisodes,
+    pairs: &Pairs,
     axis: Axis,
     (rows, columns): (Vec<String>, Vec<ColumnLayout>),
     reference: usize,
-) -> Result<Matrix, ReportError> {
-    let episodes = RunEpisodes::read(run, plan)?;
+) -> Matrix {
     let mut resamples = Resamples::new(plan.seed);
     let mut unpaired = 0;
     // A condition without `healing` is in the column of every format, but counts as one comparison in the family.
@@ -261,7 +264,7 @@ fn build_matrix(
         let (index, reference_cell) = compared;
         cells
             .entry(compared)
-            .or_insert_with(|| cell(plan, &episodes, index, reference_cell, &mut resamples, &mut unpaired));
+            .or_insert_with(|| cell(plan, (episodes, pairs), index, reference_cell, &mut resamples, &mut unpaired));
     }
     adjust(cells.values_mut().map(|cell| &mut cell.differences));
     let columns = columns
@@ -285,11 +288,11 @@ fn build_matrix(
     let reference_on = |wanted: Axis| (axis == wanted).then_some(rows[reference].as_str());
     let interactions = match axis {
         Axis::CONTENT | Axis::FORMAT => {
-            interactions(plan, &episodes, reference_on(Axis::CONTENT), reference_on(Axis::FORMAT))
+            interactions(plan, episodes, reference_on(Axis::CONTENT), reference_on(Axis::FORMAT))
         }
         _ => Vec::new(),
     };
-    Ok(Matrix {
+    Matrix {
         run: String::new(),
         axis,
         reference: rows[reference].clone(),
@@ -301,7 +304,7 @@ fn build_matrix(
         conclusions,
         interactions,
         unpaired,
-    })
+    }
 }
 
 fn conclusions(rows: &[String], columns: &[MatrixColumn]) -> Vec<RowConclusion> {
@@ -310,12 +313,9 @@ fn conclusions(rows: &[String], columns: &[MatrixColumn]) -> Vec<RowConclusion> 
         for cell in columns.iter().filter_map(|column| column.cells.get(index)?.as_ref()) {
             let Some(entry) = cell.differences.iter().find(|entry| entry.metric == Metric::Success) else { continue };
             found.columns += 1;
-            let Some(interval) = entry.interval else { continue };
-            if verdict(interval, entry.p_adjusted) == Verdict::Clear {
-                let better = interval.lower > 0.0;
-                found.better += u64::from(better);
-                found.worse += u64::from(!better);
-            }
+            let difference = entry.difference.filter(|_| entry.verdict == Verdict::Clear).unwrap_or_default();
+            found.better += u64::from(difference > 0.0);
+            found.worse += u64::from(difference < 0.0);
         }
         found
     };
@@ -468,7 +468,7 @@ fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
 
 fn cell(
     plan: &Plan,
-    episodes: &RunEpisodes,
+    (episodes, pairs): (&RunEpisodes, &Pairs),
     (agent, condition): CellIndex,
     reference_cell: Option<CellIndex>,
     resamples: &mut Resamples,
@@ -512,14 +512,14 @@ fn cell(
             }
         }
     }
+    let known = reference_cell.filter(|(other, reference)| *other == agent && *reference != condition);
+    let known: Option<Compared> = known.map(|(agent, reference)| pairs.get(agent, condition, reference));
     let differences = Metric::ALL.into_iter().zip(&clusters).filter(|_| reference_cell.is_some());
     let is_exact = plan.is_reproducible(agent) && reference_cell.is_none_or(|(agent, _)| plan.is_reproducible(agent));
     MatrixCell {
         success: Rate::of(successes, scored),
         success_interval: wilson(distinct[0], distinct[1], CONFIDENCE).filter(|_| !plan.is_reproducible(agent)),
-        differences: differences
-            .map(|(metric, sums)| difference(metric, sums, CONFIDENCE, is_exact, resamples))
-            .collect(),
+        differences: differences.map(|(metric, sums)| difference(metric, sums, known, is_exact, resamples)).collect(),
     }
 }
 

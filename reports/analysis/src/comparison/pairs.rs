@@ -7,17 +7,18 @@ use healbench_store::{RunManifest, RunStatus};
 use healbench_text::part_of;
 
 use super::conclusion::conclude;
+use super::difference::adjust;
 use super::episode_metrics::RunEpisodes;
 use super::{
-    CellComparison, Cluster, Comparison, ComparisonError, EpisodeMetrics, Flip, MetricDifference, PairingFailure, Side,
-    Unpaired, difference,
+    CellComparison, Cluster, Comparison, ComparisonError, EpisodeMetrics, Flip, PairingFailure, Side, Unpaired,
+    difference,
 };
 use crate::condition::ShownCondition;
 use crate::metric::Metric;
 use crate::rate::CONFIDENCE;
 use crate::report_error::ReportError;
 use crate::run_apart::run_apart;
-use crate::statistics::{Resamples, holm};
+use crate::statistics::Resamples;
 
 /// Compares two runs of the same seed, pair by pair.
 ///
@@ -103,27 +104,6 @@ fn common_indices<T, K: PartialEq>(base: &[T], candidate: &[T], key: impl Fn(&T)
     base.iter().enumerate().filter_map(|(here, entry)| Some((here, there(key(entry))?))).collect()
 }
 
-/// Adjusts the p-values of each metric over all cells by Holm's method.
-pub(crate) fn adjust<'a>(cells: impl Iterator<Item = &'a mut Vec<MetricDifference>>) {
-    let mut families: BTreeMap<Metric, Vec<&mut MetricDifference>> = BTreeMap::new();
-    for entry in cells.flatten().filter(|entry| entry.metric.is_rate()) {
-        families.entry(entry.metric).or_default().push(entry);
-    }
-    for entries in families.into_values() {
-        let others: Vec<f64> = entries.iter().filter_map(|entry| entry.p_value).collect();
-        let this: Vec<f64> = entries.iter().filter_map(|entry| Some(entry.this_suite?.p_value)).collect();
-        let (mut others, mut this) = (holm(&others).into_iter().flatten(), holm(&this).into_iter().flatten());
-        for entry in entries {
-            if entry.p_value.is_some() {
-                entry.p_adjusted = others.next();
-            }
-            if let Some(this_suite) = &mut entry.this_suite {
-                this_suite.p_adjusted = this.next();
-            }
-        }
-    }
-}
-
 struct Pairing<'a> {
     plans: [&'a Plan; 2],
     episodes: [RunEpisodes; 2],
@@ -200,7 +180,7 @@ impl Pairing<'_> {
             pairs,
             changed,
             metrics: metrics
-                .map(|(metric, clusters)| difference(metric, clusters, CONFIDENCE, is_exact, resamples))
+                .map(|(metric, clusters)| difference(metric, clusters, None, is_exact, resamples))
                 .collect(),
         }
     }

@@ -106,6 +106,7 @@ fn row(
         margin: None,
         pairs: Some(matched.iter().map(|(_, before, _)| before.outcomes.len() as u64).sum()),
         needed_pairs: None,
+        unseen_scenarios: 0,
         changes,
         reason,
     }

@@ -132,6 +132,7 @@ fn row(cell: &CellName, check: &Check, sampled: &Sampled<'_>, policy: &Policy, r
         margin: Some(check.margin),
         pairs: Some(pairs),
         needed_pairs,
+        unseen_scenarios: broken.unseen.len() as u64,
         changes: if verdict == Verdict::Pass { Vec::new() } else { changes(check.metric, matched) },
         reason,
     }

@@ -4,7 +4,7 @@ use healbench_core::{DrawKey, Seed};
 use statrs::distribution::{ContinuousCDF as _, Normal};
 
 use super::student::strata;
-use super::{Interval, clustered_mean, two_sided_z};
+use super::{Interval, Method, clustered_mean, two_sided_z};
 
 /// The number of resamples, unless all possible resamples are enumerated.
 pub const RESAMPLES: usize = 2000;
@@ -86,11 +86,20 @@ pub fn bca_mean(clusters: &[f64], resamples: &mut Resamples, confidence: f64) ->
 /// one cluster holds all of the denominator, if so many resamples have no denominator that an end is not finite, for
 /// numbers that are not finite, and if `confidence` is not between 0 and 1.
 pub fn bca_ratio(clusters: &[ClusterSums], resamples: &mut Resamples, confidence: f64) -> Option<Interval> {
+    ratio_interval(clusters, resamples, confidence).map(|(interval, _)| interval)
+}
+
+/// Returns the interval of [`bca_ratio`] with its method.
+pub fn ratio_interval(
+    clusters: &[ClusterSums],
+    resamples: &mut Resamples,
+    confidence: f64,
+) -> Option<(Interval, Method)> {
     let used: Vec<&ClusterSums> = clusters.iter().filter(|cluster| cluster.denominator > 0.0).collect();
     if strata(&used).len() > 1
         && let Some(mean) = clustered_mean(clusters, confidence)
     {
-        return Some(mean.interval);
+        return Some((mean.interval, Method::Strata));
     }
     let z = two_sided_z(confidence)?;
     let total = sum(clusters.iter());
@@ -113,7 +122,7 @@ pub fn bca_ratio(clusters: &[ClusterSums], resamples: &mut Resamples, confidence
         .map(|picks| ratio(sum(picks.iter().map(|pick| &clusters[*pick as usize]))))
         .collect();
     resampled.sort_unstable_by(f64::total_cmp);
-    percentiles(estimate, &resampled, acceleration(&left_out), z)
+    percentiles(estimate, &resampled, acceleration(&left_out), z).map(|interval| (interval, Method::Bootstrap))
 }
 
 fn sum<'a>(clusters: impl Iterator<Item = &'a ClusterSums>) -> ClusterSums {

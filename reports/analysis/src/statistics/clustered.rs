@@ -31,6 +31,20 @@ pub struct ClusteredDifference {
     pub icc: f64,
     /// The number of clusters with pairs.
     pub clusters: u64,
+    /// [`Method::Score`] or [`Method::Strata`].
+    pub method: Method,
+}
+
+/// The method of an interval for other scenarios.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// The clustered score interval of a difference of paired proportions.
+    Score,
+    /// The BCa bootstrap over clusters of scenarios.
+    Bootstrap,
+    /// Student's t with families of scenarios as strata.
+    Strata,
 }
 
 /// A difference of two paired proportions if the same scenarios were run again.
@@ -83,7 +97,7 @@ pub fn clustered_difference(clusters: &[ClusterPairs], confidence: f64) -> Optio
         && let Some(ClusteredMean { interval: Interval { lower, upper }, p_value }) = clustered_mean(&sums, confidence)
     {
         let interval = Interval { lower: lower.max(-1.0), upper: upper.min(1.0) };
-        return Some(ClusteredDifference { interval, p_value, icc, clusters });
+        return Some(ClusteredDifference { interval, p_value, icc, clusters, method: Method::Strata });
     }
     let squares: f64 = used.iter().map(|cluster| (cluster.pairs as f64).powi(2)).sum();
     let inflation = (1.0 + (squares / pairs as f64 - 1.0) * icc.max(0.0)).sqrt();
@@ -95,6 +109,7 @@ pub fn clustered_difference(clusters: &[ClusterPairs], confidence: f64) -> Optio
         p_value: (2.0 * t.cdf(-statistic.abs())).min(1.0),
         icc,
         clusters,
+        method: Method::Score,
     })
 }
 

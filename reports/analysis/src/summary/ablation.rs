@@ -4,10 +4,10 @@ use healbench_core::{Condition, ErrorFormat, GUARDRAILS, Guardrails, Plan};
 
 use super::answer::Gain;
 use super::block::Block;
-use super::pairs::Pairs;
+use super::compute::mean_of_clusters;
+use super::pairs::{Compared, Pairs};
 use super::{Ablation, Difference, Effect};
-use crate::rate::CONFIDENCE;
-use crate::statistics::{ClusterSums, Resamples, bca_ratio};
+use crate::statistics::Resamples;
 
 /// The effects that a plan's guardrail sets allow to estimate, accumulated block by block.
 pub(super) struct Effects {
@@ -46,15 +46,13 @@ impl Effects {
     /// Returns the effects by agent and error format; empty if the plan shows none.
     pub(super) fn report(&self, plan: &Plan, pairs: &Pairs, resamples: &mut Resamples) -> Vec<Ablation> {
         let mut found: Vec<Ablation> = Vec::new();
-        let families = plan.families();
         let mut sums = self.sums.iter();
         for (agent, spec) in plan.agents.iter().enumerate() {
             for (format, designs) in &self.designs {
                 let mut effects = |contrasts: &[Contrast]| {
                     let each = contrasts.iter().zip(sums.by_ref());
                     let paired = |contrast| paired(contrast, pairs, agent);
-                    each.map(|(contrast, sums)| effect(contrast, sums, &families, paired(contrast), resamples))
-                        .collect()
+                    each.map(|(contrast, sums)| effect(plan, contrast, sums, paired(contrast), resamples)).collect()
                 };
                 found.push(Ablation {
                     agent: spec.to_string(),
@@ -72,7 +70,7 @@ impl Effects {
 }
 
 /// Returns the paired difference of a contrast between two conditions.
-fn paired(contrast: &Contrast, pairs: &Pairs, agent: usize) -> Option<Gain> {
+fn paired(contrast: &Contrast, pairs: &Pairs, agent: usize) -> Option<Compared> {
     match contrast.terms.as_slice() {
         [(with, true), (without, false)] => Some(pairs.get(agent, *with, *without)),
         _ => None,
@@ -186,39 +184,35 @@ struct ContrastSums {
 }
 
 fn effect(
+    plan: &Plan,
     contrast: &Contrast,
     sums: &[ContrastSums],
-    families: &[u32],
-    paired: Option<Gain>,
+    paired: Option<Compared>,
     resamples: &mut Resamples,
 ) -> Effect {
-    let matched: Vec<_> = sums.iter().zip(families).filter(|(sums, _)| sums.matched > 0).collect();
-    let mut difference = |sum: fn(&ContrastSums) -> (i64, u64)| {
-        let cluster = |(sums, family): &(&ContrastSums, &u32)| {
-            let (sum, trials) = sum(sums);
-            (trials > 0).then(|| ClusterSums {
-                numerator: sum as f64 / contrast.divisor,
-                denominator: trials as f64,
-                stratum: **family,
-            })
-        };
-        let clusters: Vec<ClusterSums> = matched.iter().filter_map(cluster).collect();
-        let total: f64 = clusters.iter().map(|cluster| cluster.numerator).sum();
-        let count: f64 = clusters.iter().map(|cluster| cluster.denominator).sum();
-        Difference {
-            difference: (count > 0.0).then(|| total / count),
-            interval: bca_ratio(&clusters, resamples, CONFIDENCE),
+    let mut difference = |of: fn(&ContrastSums) -> (i64, u64)| {
+        let sums = sums.iter().map(|sums| (of(sums).0 as f64 / contrast.divisor, of(sums).1));
+        mean_of_clusters(plan, sums, resamples)
+    };
+    let tokens = difference(|sums| (sums.tokens, sums.measured));
+    let (success, gain) = match paired {
+        Some(Compared { gain, method, .. }) => {
+            (Difference { difference: gain.difference, interval: gain.interval, method }, gain)
+        }
+        None => {
+            let mean = difference(|sums| (sums.success, sums.matched));
+            (mean, Gain::of_interval(mean.difference, mean.interval))
         }
     };
-    let success = difference(|sums| (sums.success, sums.matched));
     Effect {
         switches: contrast.switches,
-        success: Difference { interval: paired.map_or(success.interval, |paired| paired.interval), ..success },
-        p_value: paired.and_then(|paired| paired.p_value),
-        p_adjusted: paired.and_then(|paired| paired.p_adjusted),
-        tokens: difference(|sums| (sums.tokens, sums.measured)),
-        scenarios: matched.len() as u64,
-        matched: matched.iter().map(|(sums, _)| sums.matched).sum(),
+        success,
+        p_value: gain.p_value,
+        p_adjusted: gain.p_adjusted,
+        verdict: gain.verdict,
+        tokens,
+        scenarios: sums.iter().filter(|sums| sums.matched > 0).count() as u64,
+        matched: sums.iter().map(|sums| sums.matched).sum(),
         unmatched: sums.iter().map(|sums| sums.unmatched).sum(),
     }
 }

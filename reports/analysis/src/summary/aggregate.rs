@@ -174,7 +174,10 @@ fn close_block(block: &Block, plan: &Plan, aggregates: &mut Aggregates) -> Resul
         block.check_schedules(plan)?;
         aggregates.effects.add(agent, block);
     }
-    aggregates.outcomes.add(block, plan);
+    aggregates.outcomes.add(plan, (scenario, agent), block.trials(), |condition, trial| {
+        let values = block.values(condition, trial).filter(|values| values.scored)?;
+        Some((values.schedule_hash, values.success))
+    });
     aggregates.examples.extend(example(block, plan, scenario, agent));
     if let Some(headline) = HeadlineConditions::of(plan) {
         aggregates.set_headline_pairs(scenario, agent, block.pairs_of(headline.right, headline.left));

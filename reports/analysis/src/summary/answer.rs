@@ -4,6 +4,7 @@ mod carriers;
 mod choice;
 mod decide;
 mod factors;
+mod recorded;
 
 use healbench_core::AgentKind;
 use schemars::JsonSchema;
@@ -14,6 +15,7 @@ use super::AgentReport;
 use crate::rate::Rate;
 use crate::statistics::{Interval, fewest_clusters, holm};
 pub(super) use decide::{Context, ToolChains, answer, may_recommend};
+pub use recorded::RecordedModels;
 
 /// Differences within this many percentage points, as a share, count as equal.
 pub const EQUIVALENCE: f64 = 0.05;
@@ -38,8 +40,10 @@ pub struct Answer {
     pub only_these_scenarios: bool,
     /// True if a condition may be recommended: with at least 36 clusters of scenarios and 3 trials.
     pub may_recommend: bool,
-    /// The findings, models first; empty if no episode is scored.
+    /// The findings, of models alone if there are any; empty if no episode is scored.
     pub findings: Vec<Finding>,
+    /// What recorded models showed for these conditions; empty if none was asked, and null where the run has a model.
+    pub recorded: Option<Vec<RecordedModels>>,
 }
 
 /// One sentence of an answer.
@@ -156,11 +160,11 @@ pub struct ConditionResult {
 pub struct Gain {
     /// From -1 to 1; null without pairs.
     pub difference: Option<f64>,
-    /// Its 95% interval over clusters of scenarios; null for fewer than two.
+    /// Its 95% interval over clusters of scenarios; null for fewer than two, and for equal outcomes in every trial.
     pub interval: Option<Interval>,
-    /// The two-sided test of the same statistic.
+    /// The two-sided test of the same statistic; null as the interval is.
     pub p_value: Option<f64>,
-    /// The same, adjusted by Holm for all pairs of conditions of the agent.
+    /// The same, adjusted by Holm for all pairs of conditions of the agent, among which those of equal outcomes count.
     pub p_adjusted: Option<f64>,
     /// The conclusion.
     pub verdict: Verdict,
@@ -197,6 +201,12 @@ impl Gain {
         }
     }
 
+    /// Returns a difference that nothing tests but its interval, which is too wide or too narrow to call both sides the same.
+    pub(super) fn of_interval(difference: Option<f64>, interval: Option<Interval>) -> Gain {
+        let verdict = interval.map_or(Verdict::Unknown, |interval| verdict(interval, None, 0));
+        Gain { interval, verdict, ..Gain::new(difference, None) }
+    }
+
     /// Returns the comparison of sides with the same outcome in every trial.
     pub(super) fn of_equal_outcomes(self) -> Gain {
         Gain { verdict: Verdict::Equal, ..self }
@@ -224,11 +234,8 @@ impl Gain {
     }
 
     fn decide(&mut self, clusters: u64) {
-        let (Some(interval), false) = (self.interval, self.verdict == Verdict::Equal) else { return };
-        self.verdict = match verdict(interval, self.p_adjusted) {
-            Verdict::Same if is_below_the_floor(clusters) => Verdict::Unclear,
-            verdict => verdict,
-        };
+        let Some(interval) = self.interval else { return };
+        self.verdict = verdict(interval, self.p_adjusted, clusters);
         if self.verdict == Verdict::Unclear {
             // Holm multiplies p-values by at most the number of comparisons.
             let factor = self.p_value.zip(self.p_adjusted).map_or(1.0, |(p, adjusted)| (adjusted / p).max(1.0));
@@ -237,11 +244,12 @@ impl Gain {
     }
 }
 
-/// Returns the conclusion on a difference with this interval and adjusted p-value.
-pub fn verdict(interval: Interval, p_adjusted: Option<f64>) -> Verdict {
+/// Returns the conclusion on a difference with this interval, over so many clusters, and with this adjusted p-value.
+pub fn verdict(interval: Interval, p_adjusted: Option<f64>, clusters: u64) -> Verdict {
+    let is_within = -EQUIVALENCE < interval.lower && interval.upper < EQUIVALENCE;
     match excludes_zero(interval) && p_adjusted.is_none_or(|p| p < ALPHA) {
         true => Verdict::Clear,
-        false if -EQUIVALENCE < interval.lower && interval.upper < EQUIVALENCE => Verdict::Same,
+        false if is_within && !is_below_the_floor(clusters) => Verdict::Same,
         false => Verdict::Unclear,
     }
 }
@@ -261,9 +269,10 @@ pub(crate) fn more_scenarios(interval: Interval, scenarios: u64, factor: f64) ->
     all.is_finite().then(|| (all as u64).saturating_sub(scenarios)).filter(|more| *more > 0)
 }
 
-/// Adjusts the p-values of all comparisons of an answer by Holm's method, and decides them.
+/// Adjusts the p-values of all comparisons of an answer by Holm's method, and decides them. Those of equal outcomes count as any other.
 pub(super) fn settle(gains: Vec<&mut Gain>, clusters: u64) {
-    let p_values: Vec<f64> = gains.iter().filter_map(|gain| gain.p_value).collect();
+    let equal = gains.iter().filter(|gain| gain.verdict == Verdict::Equal).map(|_| 1.0);
+    let p_values: Vec<f64> = gains.iter().filter_map(|gain| gain.p_value).chain(equal).collect();
     let mut adjusted = holm(&p_values).into_iter().flatten();
     for gain in gains {
         if gain.p_value.is_some() {

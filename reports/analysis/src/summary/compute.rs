@@ -4,10 +4,10 @@ use healbench_core::{AgentKind, Plan, PlannedScenario, family as family_of};
 use healbench_store::RunManifest;
 
 use super::aggregate::{Aggregates, ChainsByRetries, aggregate};
-use super::answer::{Context, Gain, answer, may_recommend};
+use super::answer::{Context, Verdict, answer, may_recommend};
 use super::claims;
 use super::headline::HeadlineConditions;
-use super::pairs::Pairs;
+use super::pairs::{Compared, Pairs};
 use super::positions::frequent_classes;
 use super::sums::{ModelSums, PairSums, Sums};
 use super::{
@@ -22,8 +22,8 @@ use crate::rate::{CONFIDENCE, Rate};
 use crate::report_error::ReportError;
 use crate::run_rows::RunRows;
 use crate::statistics::{
-    ClusterSums, Resamples, ThisSuite, Trials, bca_ratio, cumulative_incidence, holm, kaplan_meier_median, pass_at_k,
-    pass_hat_k, pass_hat_k_interval, wilson,
+    ClusterSums, Resamples, Trials, cumulative_incidence, kaplan_meier_median, pass_at_k, pass_hat_k,
+    pass_hat_k_interval, ratio_interval, wilson,
 };
 
 /// The parts of a report to compute.
@@ -71,15 +71,13 @@ pub fn summarize(run: &dyn RunRows, manifest: &RunManifest, scope: Scope) -> Res
             rows: rows(index),
         })
         .collect();
-    adjust(agents.iter_mut().flat_map(|agent| &mut agent.rows).filter_map(|row| row.vs_reference.as_mut()));
     let ablation = aggregates.effects.report(plan, &pairs, &mut resamples);
     if let Some(headline) = HeadlineConditions::of(plan) {
         let has_model = plan.agents.iter().any(|agent| agent.kind != AgentKind::Scripted);
         for (index, agent) in agents.iter_mut().enumerate().filter(|(_, agent)| has_headline(agent.kind, has_model)) {
-            let gain = pairs.get(index, headline.right, headline.left);
-            agent.headline = Some(headline_comparison(&aggregates, gain, plan, index, &mut resamples));
+            let compared = pairs.get(index, headline.right, headline.left);
+            agent.headline = Some(headline_comparison(&aggregates, compared, plan, index, &mut resamples));
         }
-        adjust(agents.iter_mut().filter_map(|agent| agent.headline.as_mut().map(|headline| &mut headline.success)));
     }
     let mut examples = std::mem::take(&mut aggregates.examples);
     for example in &mut examples {
@@ -136,7 +134,7 @@ pub fn summarize(run: &dyn RunRows, manifest: &RunManifest, scope: Scope) -> Res
         headline: HeadlineConditions::of(plan),
         matrix: match scope {
             Scope::Tables => None,
-            Scope::Full => main_matrix(run, plan)?,
+            Scope::Full => main_matrix(run, plan, &pairs)?,
         },
         error_texts: match scope {
             Scope::Tables => None,
@@ -193,11 +191,11 @@ fn row(
         scored: sums.scored,
         infra: sums.infra,
         config: sums.config,
+        too_long: sums.too_long,
         metrics: sums.metrics(),
         success_interval: wilson(successes, distinct, CONFIDENCE).filter(|_| !plan.is_reproducible(agent)),
         families,
-        vs_reference: reference
-            .map(|reference| paired_difference(&pairs, compared.get(agent, condition, reference), plan, agent)),
+        vs_reference: reference.map(|reference| paired_difference(&pairs, compared.get(agent, condition, reference))),
         calls_vs_reference: has_reference.then(|| difference(plan, &cells, |cell| (cell.calls, cell.pairs), resamples)),
         billed_tokens_vs_reference: has_reference
             .then(|| difference(plan, &cells, |cell| (cell.billed, cell.measured), resamples)),
@@ -257,22 +255,23 @@ fn families(aggregates: &Aggregates, plan: &Plan, (agent, condition): (usize, us
         let mut sums = Sums::default();
         scenarios().for_each(|scenario| sums.add(aggregates.cell(scenario, agent, condition)));
         let gain = reference
-            .map(|reference| aggregates.outcomes.difference_in(plan, scenarios(), agent, [condition, reference]));
+            .map(|reference| aggregates.outcomes.difference_in(plan, scenarios(), agent, [condition, reference]).gain);
         FamilyRate {
             family: scenarios().next().map(|first| family_of(&plan.scenarios[first].id).to_owned()).unwrap_or_default(),
             scenarios: scenarios().count() as u64,
             success: sums.rate(RowMetric::Success),
             difference: gain.and_then(|gain| gain.difference),
             interval: gain.and_then(|gain| gain.interval),
+            is_equal: gain.is_some_and(|gain| gain.verdict == Verdict::Equal),
         }
     };
     if count > 1 { (0..count).map(of_family).collect() } else { Vec::new() }
 }
 
 /// Returns the comparison of two conditions of an agent, with the counts of its pairs.
-fn paired_difference(sums: &PairSums, gain: Gain, plan: &Plan, agent: usize) -> PairedDifference {
+fn paired_difference(sums: &PairSums, compared: Compared) -> PairedDifference {
     let PairSums { pairs, gains, losses, unmatched, .. } = *sums;
-    let this_suite = ThisSuite::of(gains, losses, pairs, CONFIDENCE);
+    let Compared { gain, method, this_suite, .. } = compared;
     PairedDifference {
         pairs,
         gains,
@@ -280,25 +279,18 @@ fn paired_difference(sums: &PairSums, gain: Gain, plan: &Plan, agent: usize) -> 
         unmatched,
         difference: gain.difference,
         interval: gain.interval,
+        method,
         p_value: gain.p_value,
         p_adjusted: gain.p_adjusted,
-        this_suite: this_suite.filter(|_| !plan.is_reproducible(agent)),
-    }
-}
-
-/// Adjusts the p-values on the same scenarios by Holm's method.
-fn adjust<'a>(family: impl Iterator<Item = &'a mut PairedDifference>) {
-    let mut family: Vec<&mut ThisSuite> = family.filter_map(|paired| paired.this_suite.as_mut()).collect();
-    let p_values: Vec<f64> = family.iter().map(|this| this.p_value).collect();
-    for (this, adjusted) in family.iter_mut().zip(holm(&p_values).into_iter().flatten()) {
-        this.p_adjusted = Some(adjusted);
+        verdict: gain.verdict,
+        this_suite,
     }
 }
 
 /// Returns the headline comparison of one agent.
 fn headline_comparison(
     aggregates: &Aggregates,
-    gain: Gain,
+    compared: Compared,
     plan: &Plan,
     agent: usize,
     resamples: &mut Resamples,
@@ -314,7 +306,7 @@ fn headline_comparison(
         [0, 1].map(|side| median(cells.iter().map(|cell| both(cell.billed, over(cell))[side])))
     };
     HeadlineComparison {
-        success: paired_difference(&sums, gain, plan, agent),
+        success: paired_difference(&sums, compared),
         success_rates: both(sums.successes, episodes),
         calls_per_episode: both(sums.calls, episodes),
         calls: difference(plan, &cells, |cell| (cell.calls, cell.pairs), resamples),
@@ -371,7 +363,7 @@ fn passes(scenarios: &[Trials], resamples: &mut Resamples) -> Vec<Pass> {
     PASS_AT.map(pass).to_vec()
 }
 
-/// Returns the mean difference per episode from `none`, with scenarios as clusters. `of` returns the sums of a cell and the
+/// Returns the mean difference per episode from `none`, with clusters of scenarios. `of` returns the sums of a cell and the
 /// number of its pairs.
 fn difference(
     plan: &Plan,
@@ -379,17 +371,40 @@ fn difference(
     of: impl Fn(&PairSums) -> ([u64; 2], u64),
     resamples: &mut Resamples,
 ) -> Difference {
-    let cluster = |(cell, stratum): (&&PairSums, u32)| {
+    let sums = |cell: &&PairSums| {
         let ([here, none], pairs) = of(cell);
-        let numerator = here as f64 - none as f64;
-        (pairs > 0).then_some(ClusterSums { numerator, denominator: pairs as f64, stratum })
+        (here as f64 - none as f64, pairs)
     };
-    let clusters: Vec<ClusterSums> = cells.iter().zip(plan.families()).filter_map(cluster).collect();
-    let sum = |of: fn(&ClusterSums) -> f64| clusters.iter().map(of).sum::<f64>();
-    let pairs = sum(|cluster| cluster.denominator);
+    mean_of_clusters(plan, cells.iter().map(sums), resamples)
+}
+
+/// Returns the ratio of the sums of all scenarios, each with the number of its units, over clusters of scenarios.
+pub(super) fn mean_of_clusters(
+    plan: &Plan,
+    sums: impl Iterator<Item = (f64, u64)>,
+    resamples: &mut Resamples,
+) -> Difference {
+    let mut names: Vec<&str> = Vec::new();
+    let mut clusters: Vec<ClusterSums> = Vec::new();
+    for ((scenario, stratum), (sum, units)) in plan.scenarios.iter().zip(plan.families()).zip(sums) {
+        if units == 0 {
+            continue;
+        }
+        let at = names.iter().position(|known| *known == scenario.cluster).unwrap_or_else(|| {
+            names.push(&scenario.cluster);
+            clusters.push(ClusterSums { numerator: 0.0, denominator: 0.0, stratum });
+            names.len() - 1
+        });
+        clusters[at].numerator += sum;
+        clusters[at].denominator += units as f64;
+    }
+    let total = |of: fn(&ClusterSums) -> f64| clusters.iter().map(of).sum::<f64>();
+    let units = total(|cluster| cluster.denominator);
+    let interval = ratio_interval(&clusters, resamples, CONFIDENCE);
     Difference {
-        difference: (pairs > 0.0).then(|| sum(|cluster| cluster.numerator) / pairs),
-        interval: bca_ratio(&clusters, resamples, CONFIDENCE),
+        difference: (units > 0.0).then(|| total(|cluster| cluster.numerator) / units),
+        interval: interval.map(|(interval, _)| interval),
+        method: interval.map(|(_, method)| method),
     }
 }
 

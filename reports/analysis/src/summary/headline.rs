@@ -20,7 +20,7 @@ pub struct HeadlineConditions {
 
 impl HeadlineConditions {
     /// Returns the headline comparison of a plan; `None` if it has only one condition.
-    pub(super) fn of(plan: &Plan) -> Option<HeadlineConditions> {
+    pub(crate) fn of(plan: &Plan) -> Option<HeadlineConditions> {
         let left = plan.reference_condition().unwrap_or(0);
         let switches = |condition: usize| plan.conditions[condition].guardrails().bits().count_ones();
         let others = (0..plan.conditions.len()).filter(|condition| *condition != left);
@@ -33,7 +33,7 @@ impl HeadlineConditions {
 /// The headline comparison for one agent, over pairs only: the right condition compared with the left one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct HeadlineComparison {
-    /// The difference in success; p-values are adjusted by Holm for the agents of the report.
+    /// The difference in success.
     pub success: PairedDifference,
     /// Successes of the pairs' episodes under the left and the right condition.
     pub success_rates: [Rate; 2],

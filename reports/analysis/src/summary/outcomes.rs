@@ -1,13 +1,15 @@
 //! The outcome of every episode as bits, so that any two conditions can be compared once the rows are read.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
-use healbench_core::Plan;
+use healbench_core::{CellRef, Outcome, Plan};
 
 use super::answer::Gain;
-use super::block::Block;
+use super::pairs::Compared;
+use crate::comparison::RunEpisodes;
 use crate::rate::CONFIDENCE;
-use crate::statistics::{ClusterPairs, ClusterSums, clustered_difference, clustered_mean};
+use crate::statistics::{ClusterPairs, ClusterSums, ThisSuite, clustered_difference, clustered_mean};
 
 /// Two bits for each trial of a cell.
 #[derive(Debug, Clone, Default)]
@@ -36,19 +38,39 @@ impl Outcomes {
         }
     }
 
-    /// Adds a complete block. An episode whose schedule differs from the first one of its trial counts as not scored, because it
-    /// cannot be paired.
-    pub(super) fn add(&mut self, block: &Block, plan: &Plan) {
-        let Some((scenario, agent)) = block.current() else { return };
-        let words = block.trials().end.div_ceil(64);
+    /// Returns the outcomes of all episodes of a run.
+    pub(super) fn of(plan: &Plan, episodes: &RunEpisodes) -> Outcomes {
+        let mut outcomes = Outcomes::new(plan);
+        for scenario in 0..plan.scenarios.len() {
+            for agent in 0..plan.agents.len() {
+                outcomes.add(plan, (scenario, agent), 0..plan.trials as usize, |condition, trial| {
+                    let cell = CellRef { scenario, agent, condition, trial: trial as u32 };
+                    let episode = episodes.get(plan, cell).filter(|episode| episode.is_scored())?;
+                    Some((episode.schedule, episode.outcome == Outcome::Success))
+                });
+            }
+        }
+        outcomes
+    }
+
+    /// Adds the trials of a scenario and agent. `scored` returns the schedule of a scored episode by condition and trial, and true for a
+    /// success. An episode whose schedule differs from the first one of its trial counts as not scored, because it cannot be paired.
+    pub(super) fn add(
+        &mut self,
+        plan: &Plan,
+        (scenario, agent): (usize, usize),
+        trials: Range<usize>,
+        scored: impl Fn(usize, usize) -> Option<(u64, bool)>,
+    ) {
+        let words = trials.end.div_ceil(64);
         let mut schedules: BTreeMap<usize, u64> = BTreeMap::new();
         for condition in 0..self.conditions {
             let mut bits = TrialBits { scored: vec![0; words], success: vec![0; words] };
-            for trial in block.trials() {
-                let Some(values) = block.values(condition, trial).filter(|values| values.scored) else { continue };
-                if *schedules.entry(trial).or_insert(values.schedule_hash) == values.schedule_hash {
+            for trial in trials.clone() {
+                let Some((schedule, success)) = scored(condition, trial) else { continue };
+                if *schedules.entry(trial).or_insert(schedule) == schedule {
                     bits.scored[trial / 64] |= 1 << (trial % 64);
-                    bits.success[trial / 64] |= u64::from(values.success) << (trial % 64);
+                    bits.success[trial / 64] |= u64::from(success) << (trial % 64);
                 }
             }
             let index = self.index(scenario, agent, condition);
@@ -96,7 +118,7 @@ impl Outcomes {
     }
 
     /// Returns the difference in success of a condition to another one, over the pairs of an agent.
-    pub(super) fn difference(&self, plan: &Plan, agent: usize, condition: usize, other: usize) -> Gain {
+    pub(super) fn difference(&self, plan: &Plan, agent: usize, condition: usize, other: usize) -> Compared {
         self.difference_in(plan, 0..plan.scenarios.len(), agent, [condition, other])
     }
 
@@ -107,7 +129,7 @@ impl Outcomes {
         scenarios: impl Iterator<Item = usize>,
         agent: usize,
         [condition, other]: [usize; 2],
-    ) -> Gain {
+    ) -> Compared {
         let mut clusters: BTreeMap<&str, ClusterPairs> = BTreeMap::new();
         let mut sums = ClusterPairs::default();
         let families = plan.families();
@@ -122,11 +144,19 @@ impl Outcomes {
             }
         }
         let clusters: Vec<ClusterPairs> = clusters.into_values().collect();
-        let clustered = clustered_difference(&clusters, CONFIDENCE);
         let ClusterPairs { pairs, gains, losses, .. } = sums;
+        let is_equal = pairs > 0 && gains + losses == 0;
+        let clustered = clustered_difference(&clusters, CONFIDENCE);
+        let tested = clustered.filter(|_| !is_equal);
         let difference = (pairs > 0).then(|| (gains as f64 - losses as f64) / pairs as f64);
-        let gain = Gain::new(difference, clustered.map(|found| (found.interval, found.p_value)));
-        if pairs > 0 && gains + losses == 0 { gain.of_equal_outcomes() } else { gain }
+        let gain = Gain::new(difference, tested.map(|found| (found.interval, found.p_value)));
+        Compared {
+            gain: if is_equal { gain.of_equal_outcomes() } else { gain },
+            method: tested.map(|found| found.method),
+            icc: clustered.map(|found| found.icc),
+            this_suite: ThisSuite::of(gains, losses, pairs, CONFIDENCE)
+                .filter(|_| !is_equal && !plan.is_reproducible(agent)),
+        }
     }
 
     /// Returns the weighted sum of the success rates of some conditions, over the trials that all of them have.

@@ -1,14 +1,39 @@
 use healbench_core::Plan;
 
-use super::answer::{Gain, settle};
+use super::answer::{Gain, Verdict, settle};
 use super::outcomes::Outcomes;
+use crate::comparison::RunEpisodes;
+use crate::statistics::{Interval, Method, ThisSuite, holm};
+
+/// Two conditions of one agent compared in success.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Compared {
+    /// What other scenarios would show.
+    pub(crate) gain: Gain,
+    /// The method of its interval.
+    pub(crate) method: Option<Method>,
+    /// The intraclass correlation of the differences.
+    pub(crate) icc: Option<f64>,
+    /// What the same scenarios would show if they were run again.
+    pub(crate) this_suite: Option<ThisSuite>,
+}
+
+impl Compared {
+    fn reversed(self) -> Compared {
+        let turned = |this: ThisSuite| ThisSuite {
+            interval: Interval { lower: -this.interval.upper, upper: -this.interval.lower },
+            ..this
+        };
+        Compared { gain: self.gain.reversed(), this_suite: self.this_suite.map(turned), ..self }
+    }
+}
 
 /// The comparisons of every two conditions of each agent, adjusted by Holm for all of the agent. Wherever two conditions of a run are compared
 /// in success, interval and p-values are these.
-pub(super) struct Pairs {
+pub(crate) struct Pairs {
     conditions: usize,
     /// By agent, then by condition and a later one: the success of the second minus that of the first.
-    gains: Vec<Vec<Gain>>,
+    compared: Vec<Vec<Compared>>,
 }
 
 impl Pairs {
@@ -17,19 +42,42 @@ impl Pairs {
         let of_agent = |agent: usize| {
             let later = |first: usize| (first + 1..conditions).map(move |second| (first, second));
             let pairs = (0..conditions).flat_map(later);
-            let mut gains: Vec<Gain> =
+            let mut compared: Vec<Compared> =
                 pairs.map(|(first, second)| outcomes.difference(plan, agent, second, first)).collect();
-            settle(gains.iter_mut().collect(), outcomes.scored_scenarios(plan, agent)[1]);
-            gains
+            let gains = compared.iter_mut().map(|found| &mut found.gain).collect();
+            settle(gains, outcomes.scored_scenarios(plan, agent)[1]);
+            adjust(&mut compared);
+            compared
         };
-        Pairs { conditions, gains: (0..plan.agents.len()).map(of_agent).collect() }
+        Pairs { conditions, compared: (0..plan.agents.len()).map(of_agent).collect() }
+    }
+
+    /// The same from all episodes of a run.
+    pub(crate) fn of_episodes(plan: &Plan, episodes: &RunEpisodes) -> Pairs {
+        Pairs::of(plan, &Outcomes::of(plan, episodes))
     }
 
     /// Returns the success of `condition` minus that of `other`, which is another one.
-    pub(super) fn get(&self, agent: usize, condition: usize, other: usize) -> Gain {
+    pub(crate) fn get(&self, agent: usize, condition: usize, other: usize) -> Compared {
         let (first, second) = (condition.min(other), condition.max(other));
         let before = first * (2 * self.conditions - first - 1) / 2;
-        let gain = self.gains[agent][before + second - first - 1];
-        if condition > other { gain } else { gain.reversed() }
+        let compared = self.compared[agent][before + second - first - 1];
+        if condition > other { compared } else { compared.reversed() }
+    }
+
+    /// Returns the same for other scenarios alone.
+    pub(super) fn gain(&self, agent: usize, condition: usize, other: usize) -> Gain {
+        self.get(agent, condition, other).gain
+    }
+}
+
+/// Adjusts the p-values on the same scenarios by Holm's method. Pairs with equal outcomes count as any other.
+fn adjust(compared: &mut [Compared]) {
+    let equal = compared.iter().filter(|found| found.gain.verdict == Verdict::Equal).map(|_| 1.0);
+    let p_values = compared.iter().filter_map(|found| Some(found.this_suite?.p_value));
+    let p_values: Vec<f64> = p_values.chain(equal).collect();
+    let tested = compared.iter_mut().filter_map(|found| found.this_suite.as_mut());
+    for (this, adjusted) in tested.zip(holm(&p_values).into_iter().flatten()) {
+        this.p_adjusted = Some(adjusted);
     }
 }

@@ -1,6 +1,6 @@
 //! Sums over episodes.
 
-use healbench_core::{BilledTokens, EpisodeRecord, ModelUsage, Outcome};
+use healbench_core::{BilledTokens, EndedBy, EpisodeRecord, ModelUsage, Outcome};
 
 use crate::metric::{ROW_METRICS, RowMetric, RowMetrics};
 use crate::rate::Rate;
@@ -41,6 +41,7 @@ pub(super) struct Sums {
     pub(super) infra: u64,
     pub(super) config: u64,
     pub(super) scored: u64,
+    pub(super) too_long: u64,
     /// The numerator and the denominator of each entry of [`ROW_METRICS`].
     metrics: [[u64; 2]; ROW_METRICS.len()],
     pub(super) models: ModelSums,
@@ -158,6 +159,7 @@ impl Sums {
             return;
         }
         self.scored += 1;
+        self.too_long += u64::from(row.ended_by == EndedBy::TooLong);
         for (sums, entry) in self.metrics.iter_mut().zip(&ROW_METRICS) {
             *sums = [sums[0] + (entry.numerator)(row), sums[1] + (entry.denominator)(row)];
         }
@@ -171,6 +173,7 @@ impl Sums {
         self.infra += other.infra;
         self.config += other.config;
         self.scored += other.scored;
+        self.too_long += other.too_long;
         for (sums, other) in self.metrics.iter_mut().zip(other.metrics) {
             *sums = [sums[0] + other[0], sums[1] + other[1]];
         }

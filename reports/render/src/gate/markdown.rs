@@ -1,5 +1,6 @@
 use super::{
-    by_severity, difference, example_command, format_change, is_listed, means, subject, verdict, verdict_counts,
+    by_severity, difference, example_command, first_line, format_change, is_listed, means, subject, verdict,
+    verdict_counts,
 };
 use healbench_analysis::gate::{GateReport, GateRow, Verdict};
 use healbench_text::{count, escape_markdown};
@@ -48,8 +49,10 @@ fn heading(report: &GateReport) -> String {
     let against = report.base.as_deref().map(|base| format!(" against {}", escape_markdown(base))).unwrap_or_default();
     let apart =
         report.run_apart.as_deref().map(|sentence| format!("\n{}\n", escape_markdown(sentence))).unwrap_or_default();
+    let first = first_line(report);
+    let first = if first.is_empty() { String::new() } else { format!("{}\n\n", escape_markdown(&first.join(" · "))) };
     format!(
-        "## healbench gate: {} **{}**\n\nCandidate {}{against}, policy {policy}: {}\n{apart}",
+        "## healbench gate: {} **{}**\n\n{first}Candidate {}{against}, policy {policy}: {}\n{apart}",
         emoji(report.verdict),
         report.verdict.name(),
         escape_markdown(&report.candidate),

@@ -1,5 +1,6 @@
 use super::{
-    by_severity, difference, example_command, format_change, is_listed, means, subject, verdict, verdict_counts,
+    by_severity, difference, example_command, first_line, format_change, is_listed, means, subject, verdict,
+    verdict_counts,
 };
 use crate::labels::INDENT;
 use healbench_analysis::gate::{GateReport, GateRow, Verdict};
@@ -22,11 +23,12 @@ const ROWS: usize = 20;
 /// Formats the gate's report for a terminal, ending with a line break. Deterministic rows that pass are counted, not
 /// listed.
 pub fn terminal(report: &GateReport, options: GateOptions) -> String {
-    let mut lines = vec![format!(
-        "{}  {}",
-        painted(report.verdict, report.verdict.name(), options.color),
-        [plain_text(&report.candidate).into_owned(), verdict_counts(report)].join(" · ")
-    )];
+    let parts = [plain_text(&report.candidate).into_owned(), verdict_counts(report)].into_iter();
+    let line =
+        format!("{}  {}", report.verdict.name(), parts.chain(first_line(report)).collect::<Vec<_>>().join(" · "));
+    let mut lines = wrap(&line, " ", options.width.max(60));
+    lines[0] =
+        lines[0].replacen(report.verdict.name(), &painted(report.verdict, report.verdict.name(), options.color), 1);
     if let Some(base) = &report.base {
         let policy = report.policy.as_deref().unwrap_or("built in");
         lines.push(format!("against {}, policy {}", plain_text(base), plain_text(policy)));

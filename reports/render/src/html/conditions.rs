@@ -3,10 +3,10 @@
 use maud::{Markup, html};
 
 use super::{estimate, sort_header, sort_key, visible};
-use crate::labels::condition_label;
+use crate::labels::{condition_label, points_or_equal};
 use crate::number::{
     UNKNOWN, amount, amount_interval, count, metric_value, money, p_value, percent, percent_interval, pluralize,
-    points, points_interval, seconds, signed_amount,
+    points_interval, seconds, signed_amount,
 };
 use healbench_analysis::{
     AgentReport, Difference, Group, Report, ReportRow, RowMetric, RowMetricEntry, Unit, agents_by_information,
@@ -180,7 +180,7 @@ fn success_columns() -> Vec<Column> {
             |row| row.vs_reference?.difference,
             |row| {
                 let paired = row.vs_reference;
-                let value = paired.and_then(|paired| paired.difference).map(points);
+                let value = paired.and_then(|paired| Some(points_or_equal(paired.difference?, paired.verdict)));
                 estimate(value, paired.and_then(|paired| paired.interval).map(points_interval))
             },
         ),

@@ -5,13 +5,14 @@ use maud::{Markup, html};
 
 use super::interval_axis::Axis;
 use super::visible;
-use crate::labels::row_label;
-use crate::matrix::ALPHA;
+use crate::labels::{clear_sign, row_label};
 use crate::number::{
     UNKNOWN, amount, amount_interval, money, p_value, percent_interval, pluralize, points, points_interval,
     rate_amount, rate_decimal, rate_percent, signed_amount,
 };
-use healbench_analysis::{AgentReport, HeadlineComparison, Rate, Report, ReportRow, RowMetric};
+use healbench_analysis::{
+    AgentReport, HeadlineComparison, PairedDifference, Rate, Report, ReportRow, RowMetric, Verdict,
+};
 
 /// Renders one card per agent.
 pub(super) fn headline_cards(report: &Report) -> Markup {
@@ -70,10 +71,10 @@ fn heading(agent: &AgentReport) -> Markup {
 
 fn card((agent, index): (&AgentReport, usize), axis: Axis, left: &ReportRow, right: &ReportRow) -> Markup {
     let Some(comparison) = agent.headline else { return html! {} };
-    let significant = comparison.success.p_adjusted.is_some_and(|p| p < ALPHA);
-    let direction = match comparison.success.difference {
-        Some(difference) if significant && difference > 0.0 => "up",
-        Some(difference) if significant && difference < 0.0 => "down",
+    let PairedDifference { verdict, difference, .. } = comparison.success;
+    let direction = match clear_sign(verdict, difference) {
+        1 => "up",
+        -1 => "down",
         _ => "",
     };
     let [before, after] = comparison.success_rates;
@@ -84,7 +85,9 @@ fn card((agent, index): (&AgentReport, usize), axis: Axis, left: &ReportRow, rig
                 span.big { (rate_percent(before)) " → " (rate_percent(after)) }
                 " of episodes succeed"
             }
-            @if let Some(difference) = comparison.success.difference {
+            @if verdict == Verdict::Equal {
+                div { b { "equal" } " in every trial" }
+            } @else if let Some(difference) = difference {
                 div {
                     b { (points(difference)) " points" }
                     @if let Some(interval) = comparison.success.interval { " " (points_interval(interval)) }
@@ -95,10 +98,10 @@ fn card((agent, index): (&AgentReport, usize), axis: Axis, left: &ReportRow, rig
                     @match direction {
                         "up" => { " " span.good { "more succeed" } }
                         "down" => { " " span.bad { "fewer succeed" } }
-                        _ => { " no significant difference" }
+                        _ => { " no clear difference" }
                     }
                 }
-                div.axis { (axis.scale()) (axis.mark(Some(difference), comparison.success.interval, index)) }
+                div.axis { (axis.scale()) (axis.mark(Some(difference), comparison.success.interval, verdict, index)) }
             } @else {
                 div { "There is no pair of scored episodes." }
             }

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use crate::number::points;
+use healbench_analysis::Verdict;
 use healbench_analysis::statistics::Interval;
 
 /// The ends of an axis, as shares of one.
@@ -24,11 +25,17 @@ impl Axis {
         Axis { low: low - margin, high: high + margin }
     }
 
-    /// Renders a difference as a dot, filled if the interval excludes zero, and the interval as a line, in the color of an agent. The
+    /// Renders a difference as a dot, filled if it is clear, and the interval as a line, in the color of an agent. The
     /// numbers stand beside it.
-    pub(super) fn mark(self, difference: Option<f64>, interval: Option<Interval>, agent: usize) -> Markup {
+    pub(super) fn mark(
+        self,
+        difference: Option<f64>,
+        interval: Option<Interval>,
+        verdict: Verdict,
+        agent: usize,
+    ) -> Markup {
         let color = format!("a{}", agent % 8);
-        let is_clear = interval.is_some_and(|interval| interval.lower > 0.0 || interval.upper < 0.0);
+        let is_clear = verdict == Verdict::Clear;
         html! {
             span.line aria-hidden="true" {
                 span.zero style={ "left:" (self.place(0.0)) } {}

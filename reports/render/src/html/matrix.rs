@@ -3,8 +3,11 @@
 use maud::{Markup, html};
 
 use super::{estimate, visible};
-use crate::matrix::ALPHA;
-use crate::number::{p_value, percent, percent_interval, pluralize, points, points_interval};
+use crate::comparison::format_difference;
+use crate::labels::clear_sign;
+use crate::matrix::adjusted_for;
+use crate::methods::Methods;
+use crate::number::{p_value, percent, percent_interval, pluralize, points_interval};
 use healbench_analysis::{Matrix, MatrixCell, Metric};
 
 /// The largest number of columns of the matrix in a page.
@@ -19,8 +22,9 @@ pub(super) fn heat_map(matrix: &Matrix) -> Markup {
         h2 #matrix { (what) " compared" }
         p.note {
             "Success, and the difference to " b { (visible(&matrix.reference)) } " in points, over pairs of the same scenario and trial, with "
-            "the interval for other scenarios of these suites (clustered score). The shade grows with the difference. p: of the same statistic, adjusted by Holm for the whole matrix; cells below 0.05 are framed, with "
-            "▲ where more succeed and ▼ where fewer do."
+            "the interval for other scenarios of these suites" (Methods::of_matrix(matrix).of_points()) ". The shade grows with the difference. "
+            "p: of the same statistic, adjusted by Holm for " (adjusted_for(matrix)) "; clear differences are framed, with ▲ where more succeed and ▼ where "
+            "fewer do."
         }
         div.scroll tabindex="0" role="region" aria-label=(what) {
             table.heat {
@@ -136,19 +140,19 @@ fn cell(cell: Option<&MatrixCell>) -> Markup {
     let Some(cell) = cell else { return html! { td { span.hidden-text { "not in the plan" } } } };
     let success = cell.differences.iter().find(|entry| entry.metric == Metric::Success);
     let difference = success.and_then(|entry| entry.difference).unwrap_or(0.0);
-    let significant = success.and_then(|entry| entry.p_adjusted).is_some_and(|p| p < ALPHA);
-    let mark = match difference {
-        _ if !significant => "",
-        _ if difference > 0.0 => "▲ ",
-        _ => "▼ ",
+    let sign = success.map_or(0, |entry| clear_sign(entry.verdict, entry.difference));
+    let mark = match sign {
+        1 => "▲ ",
+        -1 => "▼ ",
+        _ => "",
     };
-    let class = format!("{} {}", shade(difference), if significant { "significant" } else { "" });
+    let class = format!("{} {}", shade(difference), if sign == 0 { "" } else { "significant" });
     html! {
         td class=(class.trim()) {
             div.much { (estimate(cell.success.rate.map(percent), None)) }
             @if let Some(entry) = success {
-                @if let Some(difference) = entry.difference {
-                    div.how { (mark) (points(difference)) @if let Some(interval) = entry.interval { " " (points_interval(interval)) } }
+                @if entry.difference.is_some() {
+                    div.how { (mark) (format_difference(entry)) @if let Some(interval) = entry.interval { " " (points_interval(interval)) } }
                 }
                 @if entry.p_adjusted.is_some() { div.how { "p " (p_value(entry.p_adjusted)) } }
             } @else if let Some(interval) = cell.success_interval {

@@ -4,11 +4,11 @@ use maud::{Markup, html};
 
 use super::interval_axis::Axis;
 use super::{estimate, visible};
-use crate::labels::{is_reference, row_label};
+use crate::labels::{is_reference, points_or_equal, row_label};
 use crate::number::{
-    amount_interval, percent_interval, pluralize, points, points_interval, rate_amount, rate_percent, signed_amount,
+    amount_interval, percent_interval, pluralize, points_interval, rate_amount, rate_percent, signed_amount,
 };
-use healbench_analysis::{AgentReport, Report, ReportRow, RowMetric};
+use healbench_analysis::{AgentReport, Report, ReportRow, RowMetric, Verdict};
 
 /// The largest number of ranked conditions of an agent.
 const MAX_ROWS: usize = 12;
@@ -27,7 +27,7 @@ pub(super) fn rankings(report: &Report) -> Markup {
         h2 #ranking { "Which condition succeeds most?" }
         p.note {
             "Conditions by success"
-            @if let Some(reference) = &reference { ", each with its difference to " b { (reference) } " in points over pairs of the same scenario and trial. A filled mark: the 95% interval excludes 0" }
+            @if let Some(reference) = &reference { ", each with its difference to " b { (reference) } " in points over pairs of the same scenario and trial. A filled mark: a clear difference" }
             "."
         }
         @for (index, agent) in report.agents_by_spread().into_iter().enumerate() {
@@ -105,9 +105,10 @@ fn difference(row: &ReportRow, axis: Axis, agent: usize) -> Markup {
     let paired = row.vs_reference;
     let value = paired.and_then(|paired| paired.difference);
     let interval = paired.and_then(|paired| paired.interval);
+    let verdict = paired.map_or(Verdict::Unknown, |paired| paired.verdict);
     html! {
-        td { @if paired.is_none() { span.badge { "reference" } } @else { (estimate(value.map(points), interval.map(points_interval))) } }
-        td.axis { (axis.mark(value, interval, agent)) }
+        td { @if paired.is_none() { span.badge { "reference" } } @else { (estimate(value.map(|value| points_or_equal(value, verdict)), interval.map(points_interval))) } }
+        td.axis { (axis.mark(value, interval, verdict, agent)) }
     }
 }
 

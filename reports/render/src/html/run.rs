@@ -8,7 +8,7 @@ use super::page::{Page, page};
 use super::run_page::RunPage;
 use super::scenarios::scenarios;
 use super::{claims, conditions, error_texts, headline, heat, matrix, moment, notes, ranking, visible};
-use crate::answer::sentences;
+use crate::answer::{recorded_models, sentences};
 use crate::terminal::title;
 
 /// Renders the page.
@@ -29,6 +29,7 @@ fn body(run: &RunPage<'_>) -> Result<Markup, ChartError> {
         @for (sentence, is_clear) in sentences(&report.answer) {
             p.lead { @if is_clear { b { (sentence) } } @else { (sentence) } }
         }
+        @if let Some(recorded) = recorded_models(&report.answer) { p.note { (recorded) } }
         (ranking::rankings(report))
         (headline::headline_cards(report))
         (moment::moment(run))

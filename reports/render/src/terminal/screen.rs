@@ -1,6 +1,6 @@
 //! The report on one screen: as much as fits in a number of lines, what was left out, and the answer.
 
-use super::{agent_notes, answer_lines, exclusion_notes, fitting_summary, head, reference_row};
+use super::{agent_notes, answer_lines, closing, exclusion_notes, fitting_summary, head, reference_row};
 use crate::ablation;
 use crate::answer::sentences;
 use crate::labels::{TerminalOptions, condition_label};
@@ -27,7 +27,8 @@ pub(super) fn lines(report: &Report, options: TerminalOptions, most: usize) -> V
     let answer_needs: usize = sentences.iter().map(Vec::len).sum();
     // What is left out is not known yet, so that its note is counted as if there were something.
     let notes_need = notes(report, options, &LeftOut::longest(report)).len();
-    let fixed = head.len() + notes_need + 2;
+    let closing = closing(report, options.width);
+    let fixed = head.len() + notes_need + closing.len() + 2;
     let all_rows = select(report, usize::MAX, LINES_PER_AGENT);
     let rows_need: usize = all_rows.agents.iter().map(|agent| agent.rows.len() + LINES_PER_AGENT).sum();
     let spare = most.saturating_sub(fixed + HEADINGS + rows_need);
@@ -57,6 +58,7 @@ pub(super) fn lines(report: &Report, options: TerminalOptions, most: usize) -> V
     lines.extend(notes(report, options, &left_out));
     lines.push(String::new());
     lines.extend(answer);
+    lines.extend(closing);
     lines
 }
 

@@ -1,11 +1,12 @@
 use std::collections::BTreeMap;
 
-use healbench_analysis::statistics::{ClusterPairs, ClusterSums, Resamples, bca_ratio, clustered_difference};
-use healbench_analysis::{Ablation, Difference, Effect, ReportError, Scope, summarize};
+use healbench_analysis::statistics::{ClusterPairs, ClusterSums, Resamples, clustered_difference, ratio_interval};
+use healbench_analysis::{Ablation, Difference, Effect, ReportError, Scope, Verdict, summarize};
 use healbench_core::{CellRef, Condition, EpisodeCounts, ErrorFormat, Guardrails, Outcome, Plan, Records};
 use healbench_frames::Rows;
 
 use crate::sample::{manifest, plan, records, run_with};
+use crate::summary::cluster_of;
 
 /// Returns the sample's plan with these guardrail sets and formats.
 pub(crate) fn sweep(trials: u32, sets: impl IntoIterator<Item = usize>, formats: &[ErrorFormat]) -> Plan {
@@ -60,9 +61,9 @@ fn slow(
     needed: &[usize],
     of: impl Fn(&dyn Fn(usize) -> f64) -> f64,
 ) -> Effect {
-    let (mut matched, mut unmatched) = (0, 0);
-    let mut clusters = [Vec::new(), Vec::new()];
-    for trials in blocks {
+    let (mut scenarios, mut matched, mut unmatched) = (0, 0, 0);
+    let mut clusters: [BTreeMap<usize, ClusterSums>; 2] = Default::default();
+    for (at, trials) in blocks.iter().enumerate() {
         let mut sums = [0.0, 0.0];
         let mut here = 0;
         for block in trials.values() {
@@ -78,17 +79,28 @@ fn slow(
         }
         if here > 0 {
             matched += here;
+            scenarios += 1;
             for (clusters, sum) in clusters.iter_mut().zip(sums) {
-                clusters.push(ClusterSums { numerator: sum, denominator: here as f64, stratum: 0 });
+                let cluster = clusters.entry(cluster_of(plan, at)).or_insert(ClusterSums {
+                    numerator: 0.0,
+                    denominator: 0.0,
+                    stratum: 0,
+                });
+                cluster.numerator += sum;
+                cluster.denominator += here as f64;
             }
         }
     }
-    let [success, tokens] = clusters.clone().map(|clusters| Difference {
-        difference: (matched > 0)
-            .then(|| clusters.iter().map(|cluster| cluster.numerator).sum::<f64>() / matched as f64),
-        interval: bca_ratio(&clusters, &mut Resamples::new(plan.seed), 0.95),
+    let [success, tokens] = clusters.map(|clusters| {
+        let clusters: Vec<ClusterSums> = clusters.into_values().collect();
+        let interval = ratio_interval(&clusters, &mut Resamples::new(plan.seed), 0.95);
+        Difference {
+            difference: (matched > 0)
+                .then(|| clusters.iter().map(|cluster| cluster.numerator).sum::<f64>() / matched as f64),
+            interval: interval.map(|(interval, _)| interval),
+            method: interval.map(|(_, method)| method),
+        }
     });
-    let scenarios = clusters[0].len() as u64;
     // Between two sets, the pairs of each cluster of scenarios decide on success.
     let paired = (needed.len() == 2).then(|| {
         let mut pairs: BTreeMap<&str, ClusterPairs> = BTreeMap::new();
@@ -104,11 +116,17 @@ fn slow(
                 }
             }
         }
-        clustered_difference(&pairs.into_values().collect::<Vec<_>>(), 0.95)
+        // Equal outcomes have no interval.
+        let differs = pairs.values().any(|cluster| cluster.gains + cluster.losses > 0);
+        clustered_difference(&pairs.into_values().collect::<Vec<_>>(), 0.95).filter(|_| differs)
     });
     let success = match paired {
         None => success,
-        Some(paired) => Difference { interval: paired.map(|paired| paired.interval), ..success },
+        Some(paired) => Difference {
+            interval: paired.map(|paired| paired.interval),
+            method: paired.map(|paired| paired.method),
+            ..success
+        },
     };
     let p_value = paired.flatten().map(|paired| paired.p_value);
     Effect {
@@ -116,6 +134,7 @@ fn slow(
         success,
         p_value,
         p_adjusted: None,
+        verdict: Verdict::Unknown,
         tokens,
         scenarios,
         matched,
@@ -252,6 +271,7 @@ fn a_plan_shows_what_its_sets_allow() {
 fn worked_example() -> (Plan, Records) {
     let mut plan = sweep(1, 0..16, &FORMATS[..1]);
     plan.scenarios.truncate(2);
+    plan.scenarios[1].cluster = "another".to_owned();
     plan.agents.truncate(1);
     let mut records = records(&plan);
     records.calls.clear();
@@ -296,7 +316,7 @@ fn one_scenario_has_no_interval() {
     plan.scenarios.truncate(1);
     records.episodes.truncate(16);
     let found = ablation(&plan, &records).unwrap().remove(0);
-    assert_eq!(found.main[0].success, Difference { difference: Some(0.5), interval: None });
+    assert_eq!(found.main[0].success, Difference { difference: Some(0.5), interval: None, method: None });
 }
 
 #[test]

@@ -6,7 +6,8 @@ use healbench_analysis::statistics::{
     ClusterPairs, ClusterSums, Resamples, ThisSuite, bca_ratio, clustered_difference, holm,
 };
 use healbench_analysis::{
-    Axis, Comparison, ComparisonError, Metric, PairingFailure, RowMetric, Side, Unpaired, compare, matrix,
+    Axis, Comparison, ComparisonError, Metric, MetricDifference, PairingFailure, RowMetric, Side, Unpaired, Verdict,
+    compare, matrix,
 };
 use healbench_core::{EpisodeRecord, Outcome, Plan, Records};
 use healbench_frames::Rows;
@@ -143,9 +144,12 @@ fn every_difference_is_that_of_the_pairs() {
                     clusters[*scenario].gains += u64::from(new > old);
                     clusters[*scenario].losses += u64::from(new < old);
                 }
-                let clustered = clustered_difference(&clusters, 0.95);
-                p_values.entry(metric).or_default().extend(clustered.map(|clustered| clustered.p_value));
-                let this_suite = ThisSuite::of(more, fewer, both.len() as u64, 0.95);
+                // Equal values have no interval, and count as a p-value of 1.
+                let differs = more + fewer > 0;
+                let clustered = clustered_difference(&clusters, 0.95).filter(|_| differs);
+                let equal = (!differs).then_some(1.0);
+                p_values.entry(metric).or_default().extend(clustered.map(|clustered| clustered.p_value).or(equal));
+                let this_suite = ThisSuite::of(more, fewer, both.len() as u64, 0.95).filter(|_| differs);
                 let varies = cell.kind == healbench_core::AgentKind::Llm;
                 assert_eq!(
                     entry.this_suite.map(|found| (found.interval, found.p_value)),
@@ -167,7 +171,8 @@ fn every_difference_is_that_of_the_pairs() {
     }
     for (metric, p_values) in p_values {
         let entries = found.cells.iter().flat_map(|cell| &cell.metrics).filter(|entry| entry.metric == metric);
-        let adjusted: Vec<f64> = entries.filter_map(|entry| entry.p_adjusted).collect();
+        let of = |entry: &MetricDifference| entry.p_adjusted.or((entry.verdict == Verdict::Equal).then_some(1.0));
+        let adjusted: Vec<f64> = entries.filter_map(of).collect();
         assert_eq!(adjusted, holm(&p_values).unwrap(), "{metric}");
     }
 }

@@ -9,6 +9,8 @@ fn markdown_for_the_summary_of_a_job() {
     insta::assert_snapshot!(markdown(&sample()), @"
     ## healbench gate: ❌ **FAIL**
 
+    worse: tokens 4,512 → 8,574 in refund-order and ship-late
+
     Candidate runs/new against baselines/ci.txt, policy built in: 3 fail, 2 missing, 2 inconclusive, 4 pass
 
     | verdict | subject | metric | base → candidate | difference | why |

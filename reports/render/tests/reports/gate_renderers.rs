@@ -37,6 +37,7 @@ pub(crate) fn row(subject: Subject, metric: &str, verdict: Verdict, method: Meth
         margin: None,
         pairs: None,
         needed_pairs: None,
+        unseen_scenarios: 0,
         changes: Vec::new(),
         reason: reason.to_owned(),
     }

@@ -5,6 +5,7 @@
 
 mod ablation;
 mod answer;
+mod answer_rates;
 mod clustered;
 mod comparison;
 mod copies;
@@ -22,6 +23,7 @@ mod inspect;
 mod interaction;
 mod non_inferiority;
 mod numbers;
+mod one_pair_one_statement;
 mod operating_characteristics;
 mod page_integrity;
 mod pages;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use healbench_analysis::statistics::Interval;
-use healbench_analysis::{Difference, Rate, Report, ReportRow, RowMetric};
+use healbench_analysis::{Difference, Effect, Rate, Report, ReportRow, RowMetric, Verdict};
 
 pub(crate) const UNKNOWN: &str = "—";
 
@@ -122,8 +122,9 @@ pub(crate) fn join_nonempty(words: &[&str]) -> String {
     words.iter().filter(|word| !word.is_empty()).copied().collect::<Vec<_>>().join(" ")
 }
 
-pub(crate) fn points_effect(found: Difference) -> String {
-    join_nonempty(&[&known(found.difference, points), &points_interval(found.interval)])
+pub(crate) fn points_effect(found: &Effect) -> String {
+    let difference = found.success.difference.map(|difference| points_or_equal((difference, found.verdict)));
+    join_nonempty(&[&difference.unwrap_or(UNKNOWN.to_owned()), &points_interval(found.success.interval)])
 }
 
 pub(crate) fn amount_effect(found: Difference) -> String {
@@ -163,18 +164,23 @@ pub(crate) fn title(report: &Report) -> String {
     parts.join(" · ")
 }
 
+pub(crate) fn points_or_equal((difference, verdict): (f64, Verdict)) -> String {
+    if verdict == Verdict::Equal { "equal".to_owned() } else { points(difference) }
+}
+
 /// Returns all displayed numbers of a row by the tests' names for them: a dash for an unknown value, an empty text for
 /// a missing interval.
 pub(crate) fn row_texts(row: &ReportRow) -> BTreeMap<&'static str, String> {
     let rate = |rate: Rate, text: fn(f64) -> String| known(rate.rate, text);
     let model = |of: fn(healbench_analysis::ModelReport) -> Option<f64>, text| known(row.model.and_then(of), text);
     let paired = row.vs_reference;
+    let versus = paired.and_then(|paired| Some((paired.difference?, paired.verdict)));
     let within = |k: u32| row.repair_at.iter().find(|repair| repair.k == k).unwrap().chains;
     BTreeMap::from([
         ("success", rate(row.rate(RowMetric::Success), percent)),
         ("success digits", rate(row.rate(RowMetric::Success), digits)),
         ("success interval", share_interval(row.success_interval)),
-        ("vs reference", known(paired.and_then(|paired| paired.difference), points)),
+        ("vs reference", versus.map_or(UNKNOWN.to_owned(), points_or_equal)),
         ("vs reference interval", points_interval(paired.and_then(|paired| paired.interval))),
         ("p", known(paired.and_then(|paired| paired.p_adjusted), p_value)),
         ("recovered", rate(row.rate(RowMetric::Recovered), percent)),

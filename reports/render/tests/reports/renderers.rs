@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use healbench_analysis::{
     Ablation, AgentReport, ClaimReport, ClaimRow, ClaimVerdict, Difference, Effect, Report, ReportRow, RowMetric,
-    Scope, summarize,
+    Scope, Verdict, summarize,
 };
 use healbench_core::{AgentKind, AgentSpec, ErrorFormat, Measure, Plan, Records};
 use healbench_frames::Rows;
@@ -174,12 +174,17 @@ pub(crate) struct ExpectedHeadline {
 pub(crate) fn expected_headline(agent: &AgentReport, left: &ReportRow, right: &ReportRow) -> ExpectedHeadline {
     let comparison = agent.headline.unwrap();
     let more = |found: Difference| found.difference.map(|_| numbers::amount_effect(found));
-    let conclusion = match (comparison.success.p_adjusted, comparison.success.difference) {
-        (Some(p), Some(difference)) if p < 0.05 && difference > 0.0 => "more succeed",
-        (Some(p), Some(difference)) if p < 0.05 && difference < 0.0 => "fewer succeed",
-        _ => "no significant difference",
+    let verdict = comparison.success.verdict;
+    let conclusion = match (verdict, comparison.success.difference) {
+        (Verdict::Clear, Some(difference)) if difference > 0.0 => "more succeed",
+        (Verdict::Clear, Some(_)) => "fewer succeed",
+        (Verdict::Equal, _) => "in every trial",
+        _ => "no clear difference",
     };
-    let points = |difference| format!("{} points", numbers::points(difference));
+    let points = |difference| match verdict {
+        Verdict::Equal => "equal".to_owned(),
+        _ => format!("{} points", numbers::points(difference)),
+    };
     ExpectedHeadline {
         success: comparison.success_rates.map(|rate| known(rate.rate, numbers::percent)),
         points: comparison.success.difference.map(|difference| {

@@ -100,7 +100,8 @@ fn conditions_are_ranked_by_success_with_the_numbers_of_the_report() {
                     assert!(rate.unwrap_or(-1.0) <= last, "{}", sample.name);
                     last = rate.unwrap_or(-1.0);
                     if let Some(difference) = row.vs_reference.and_then(|paired| paired.difference) {
-                        assert!(cells[3].text.starts_with(&numbers::points(difference)), "{:?}", cells[3]);
+                        let number = numbers::points_or_equal((difference, row.vs_reference.unwrap().verdict));
+                        assert!(cells[3].text.starts_with(&number), "{:?}", cells[3]);
                     }
                     seen += 1;
                 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use healbench_analysis::{
-    Ablation, AgentReport, Effect, LAST_CALL_NUMBER, MatrixColumn, Metric, ReportRow, agents_by_information,
+    Ablation, AgentReport, Effect, LAST_CALL_NUMBER, MatrixColumn, Metric, ReportRow, Verdict, agents_by_information,
 };
 use healbench_core::{AgentKind, ErrorClass};
 
@@ -161,7 +161,7 @@ fn the_effects_of_a_page_are_those_of_the_report() {
                     of.extend(effects.iter().map(|(_, effect)| switches(effect)));
                     let effects = effects
                         .into_iter()
-                        .map(|(_, effect)| format!("{} {}", switches(effect), points_effect(effect.success)));
+                        .map(|(_, effect)| format!("{} {}", switches(effect), points_effect(effect)));
                     words.push(format!("{}: {}", heading(ablation), effects.collect::<Vec<_>>().join("; ")));
                 }
                 assert_eq!(found.texts(), expected, "{}", sample.name);
@@ -185,7 +185,7 @@ fn row(ablation: &Ablation, (about, effect): (&str, &Effect)) -> [String; 7] {
         0 => count(effect.matched),
         unmatched => format!("{}, {} not", count(effect.matched), count(unmatched)),
     };
-    let [success, tokens] = [points_effect(effect.success), amount_effect(effect.tokens)];
+    let [success, tokens] = [points_effect(effect), amount_effect(effect.tokens)];
     let (switch, scenarios) = (switches(effect), count(effect.scenarios));
     [heading(ablation), about.to_owned(), switch, success, tokens, scenarios, matched]
 }
@@ -248,15 +248,18 @@ fn cell_text(column: &MatrixColumn, index: usize) -> String {
         return join_nonempty(&[&rate, &numbers::share_interval(cell.success_interval)]);
     };
     let difference = entry.difference.map_or(String::new(), |difference| {
-        let significant = entry.p_adjusted.is_some_and(|p| p < 0.05);
-        let mark = if !significant {
+        let mark = if entry.verdict != Verdict::Clear {
             ""
         } else if difference > 0.0 {
             "▲"
         } else {
             "▼"
         };
-        join_nonempty(&[mark, &numbers::points(difference), &numbers::points_interval(entry.interval)])
+        join_nonempty(&[
+            mark,
+            &numbers::points_or_equal((difference, entry.verdict)),
+            &numbers::points_interval(entry.interval),
+        ])
     });
     let p = entry.p_adjusted.map_or(String::new(), |p| format!("p {}", numbers::p_value(p)));
     join_nonempty(&[&rate, &difference, &p])

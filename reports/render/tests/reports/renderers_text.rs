@@ -121,7 +121,7 @@ fn effects(report: &Report) -> Vec<String> {
                 0 => count(effect.matched),
                 unmatched => format!("{}/{}", count(effect.matched), count(effect.matched + unmatched)),
             };
-            let texts = [switches(effect), points_effect(effect.success), amount_effect(effect.tokens)];
+            let texts = [switches(effect), points_effect(effect), amount_effect(effect.tokens)];
             expected.extend(in_words(texts.iter().chain([&count(effect.scenarios), &matched])));
         }
     }
@@ -220,7 +220,7 @@ fn markdown_shows_the_numbers_of_the_report() {
                     heading(ablation),
                     about.into(),
                     switches(effect),
-                    points_effect(effect.success),
+                    points_effect(effect),
                     amount_effect(effect.tokens),
                 ]
             })
@@ -271,7 +271,10 @@ fn the_headline_in_markdown_is_that_of_the_report() {
             );
             if let Some(points) = &headline.points {
                 let p = headline.p.as_deref().unwrap_or("—");
-                text += &format!(": **{}, p {p}", points.replace(" points", " points**"));
+                text += &match points.as_str() {
+                    "equal" => ": **equal**".to_owned(),
+                    points => format!(": **{}, p {p}", points.replace(" points", " points**")),
+                };
             }
             if let Some(more) = &headline.more_billed {
                 text += &format!("; billed tokens per episode {more}");

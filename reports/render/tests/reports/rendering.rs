@@ -1,7 +1,7 @@
 //! Snapshot tests of the layout of the terminal output, for sample reports and several widths.
 
 use healbench_analysis::statistics::Interval;
-use healbench_analysis::{Difference, Report, Scope, summarize};
+use healbench_analysis::{Difference, Report, Scope, Verdict, summarize};
 use healbench_core::{Claim, EpisodeRecord, ErrorFormat, Measure, Plan, Span};
 use healbench_frames::Rows;
 use healbench_render::{Detail, TerminalOptions, json, terminal};
@@ -51,8 +51,6 @@ fn a_summary_at_80_columns() {
     recovered: success in episodes with a scheduled mistake or fault.
     billed: tokens of every turn, which is sent everything that is in the
     conversation then, and of its output.
-    Rows of simulated readers (`scripted:`), fitted to no model, show how far a text
-    gets them.
     seeded: the conversation begins with the scheduled mistake as the model's first
     call.
     Not scored: 32 episodes lost to infrastructure, 1 episode lost to configuration.
@@ -64,6 +62,8 @@ fn a_summary_at_80_columns() {
     No difference is shown between strict+healing fusion-text, all fusion-xml and no
     guardrails (+32 [-72, 90]); strict+healing fusion-text is the cheapest by 12%;
     >1,000 more scenarios would show 5 points (80% power), on these 3 scenarios.
+    Rows of simulated readers (`scripted:`), fitted to no model, show how far a text
+    gets them.
     ");
 }
 
@@ -112,15 +112,15 @@ fn everything_at_100_columns() {
     scripted:typical
       none       2.8     3,790       704         36%          0   2,240         —     —
       all fusion-xml
-                 3.1     4,150       816         32%     10,442   1,600         —  +568 [174, 1,046]
+                 3.1     4,150       816         32%     10,442   1,600         —  +568   [556, 574]
       strict+healing fusion-text
-                 3.4     4,366       940         29%     10,887   2,080         —  +609   [435, 725]
+                 3.4     4,366       940         29%     10,887   2,080         —  +609   [552, 743]
     openai:gpt-5-mini · seeded · prompt
       none       2.4     2,784       656         42%          0   2,440         —     —
       all fusion-xml
-                 3.8     2,734       985         26%     12,560   2,200         —   +41  [-391, 336]
+                 3.8     2,734       985         26%     12,560   2,200         —   +41   [-95, 372]
       strict+healing fusion-text
-                 3.3     2,404       905         30%     11,680   2,080     0.623  -298  [-466, -56]
+                 3.3     2,404       905         30%     11,680   2,080     0.623  -298 [-336, -276]
 
                                   pass  pass   pass    pass  pass  pass  pass   pass
                                     @1    @2     @4      @8    ^1    ^2    ^4     ^8
@@ -170,15 +170,13 @@ fn everything_at_100_columns() {
       control/nothing-wrong  8/19        6/15           12/19
 
     The reference is `none`.
-    Intervals are 95%. Of differences: for other scenarios of these suites (clustered score). Of a rate:
-    for the same scenarios run again (Wilson); simulated readers and replays have none, for nothing
-    varies.
-    Intervals of a difference in tokens: BCa bootstrap over scenarios.
+    Intervals are 95%. Of differences: for other scenarios of these suites (clustered score for points,
+    BCa bootstrap for the rest). Of a rate: for the same scenarios run again (Wilson); simulated readers
+    and replays have none, for nothing varies.
     retries (median): the Kaplan-Meier estimate; chains that were never fixed are censored.
     recovered: success in episodes with a scheduled mistake or fault.
     billed: tokens of every turn, which is sent everything that is in the conversation then, and of its
     output.
-    Rows of simulated readers (`scripted:`), fitted to no model, show how far a text gets them.
     seeded: the conversation begins with the scheduled mistake as the model's first call.
     o200k /: exact o200k_base counts of requests and responses, as a share of the provider's counts.
     Not scored: 32 episodes lost to infrastructure, 1 episode lost to configuration.
@@ -190,6 +188,7 @@ fn everything_at_100_columns() {
     No difference is shown between strict+healing fusion-text, all fusion-xml and no guardrails (+32
     [-72, 90]); strict+healing fusion-text is the cheapest by 12%; >1,000 more scenarios would show 5
     points (80% power), on these 3 scenarios.
+    Rows of simulated readers (`scripted:`), fitted to no model, show how far a text gets them.
     ");
 }
 
@@ -223,8 +222,6 @@ fn a_narrow_terminal_loses_the_intervals_and_nothing_else() {
     fault.
     billed: tokens of every turn, which is sent everything that
     is in the conversation then, and of its output.
-    Rows of simulated readers (`scripted:`), fitted to no model,
-    show how far a text gets them.
     seeded: the conversation begins with the scheduled mistake
     as the model's first call.
     Not scored: 32 episodes lost to infrastructure, 1 episode
@@ -241,6 +238,8 @@ fn a_narrow_terminal_loses_the_intervals_and_nothing_else() {
     strict+healing fusion-text is the cheapest by 12%; >1,000
     more scenarios would show 5 points (80% power), on these 3
     scenarios.
+    Rows of simulated readers (`scripted:`), fitted to no model,
+    show how far a text gets them.
     ");
 }
 
@@ -270,7 +269,7 @@ fn fewer_tokens_are_green_and_more_are_red() {
     report.agents.clear();
     let mut painted = |tokens: f64| {
         let interval = Some(Interval { lower: tokens - 1.0, upper: tokens + 1.0 });
-        report.ablation[0].one_in[0].tokens = Difference { difference: Some(tokens), interval };
+        report.ablation[0].one_in[0].tokens = Difference { difference: Some(tokens), interval, method: None };
         terminal(&report, TerminalOptions { width: 80, color: true, detail: Detail::Summary, lines: None })
     };
     assert!(painted(-5.0).contains("\u{1b}[32m-5.0"));
@@ -286,21 +285,21 @@ fn color_marks_only_clear_differences() {
     };
     for row in report.agents.iter_mut().flat_map(|agent| &mut agent.rows) {
         if let Some(paired) = &mut row.vs_reference {
-            paired.interval = Some(Interval { lower: 0.01, upper: 0.9 });
-            paired.p_adjusted = Some(0.06);
+            paired.difference = Some(0.4);
+            paired.verdict = Verdict::Unclear;
         }
     }
-    assert!(!text(&report).contains("\u{1b}[32m"), "the family decides too");
+    assert!(!text(&report).contains("\u{1b}[32m"), "only the verdict decides");
     for row in report.agents.iter_mut().flat_map(|agent| &mut agent.rows) {
         if let Some(paired) = &mut row.vs_reference {
-            paired.p_adjusted = Some(0.04);
+            paired.verdict = Verdict::Clear;
         }
     }
     assert!(text(&report).contains("\u{1b}[32m+"));
     assert!(!text(&report).contains("\u{1b}[31m"));
     for row in report.agents.iter_mut().flat_map(|agent| &mut agent.rows) {
         if let Some(paired) = &mut row.vs_reference {
-            paired.interval.as_mut().unwrap().lower = -0.1;
+            paired.verdict = Verdict::Same;
         }
     }
     assert!(!text(&report).contains("\u{1b}[32m"));

@@ -1,7 +1,7 @@
 //! A small plan, consistent rows for it, and a run directory that contains them.
 
 use healbench_core::{
-    AgentKind, AgentSpec, BilledTokens, CallRecord, ChainEnd, Condition, ENDINGS, ERROR_KINDS, EpisodeCounts,
+    AgentKind, AgentSpec, BilledTokens, CallRecord, ChainEnd, Condition, ENDINGS, ERROR_KINDS, EndedBy, EpisodeCounts,
     EpisodeRecord, ErrorFormat, ErrorReading, Guardrails, ModelUsage, Opening, Outcome, Plan, PlannedScenario, Records,
     Seed, Surroundings, ToolsMode, Usage, follow,
 };
@@ -162,7 +162,10 @@ fn episode_records(plan: &Plan, episode: u64) -> (EpisodeRecord, Vec<CallRecord>
         _ => Outcome::TaskFail,
     };
     // The last one is of traces only.
-    let ended_by = ENDINGS[episode as usize % (ENDINGS.len() - 1)].value;
+    // An episode with a request that was too long has no tokens, and one of a trace no ending.
+    let endings = ENDINGS.iter().filter(|entry| !matches!(entry.value, EndedBy::TooLong | EndedBy::Unknown));
+    let endings: Vec<EndedBy> = endings.map(|entry| entry.value).collect();
+    let ended_by = endings[episode as usize % endings.len()];
     let (claimed_done, prose_tokens) = (draw.below(3) > 0, 3 + draw.below(30) as u32);
     let model = (cell.agent == 1).then(|| Box::new(model_usage(cell.condition, &mut draw)));
     let turns = model.as_ref().map_or(calls.len() as u64 + 1, |model| model.turns.map_or(0, u64::from));
@@ -221,10 +224,10 @@ fn model_usage(condition: usize, draw: &mut Draw) -> ModelUsage {
 }
 
 /// SplitMix64.
-struct Draw(u64);
+pub(crate) struct Draw(pub(crate) u64);
 
 impl Draw {
-    fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,17 +1,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use healbench_analysis::statistics::{
-    ClusterPairs, ClusterSums, EndedChains, FixedWithin, Median, Resamples, ThisSuite, Trials, bca_ratio,
+    ClusterPairs, ClusterSums, EndedChains, FixedWithin, Median, Method, Resamples, ThisSuite, Trials, bca_ratio,
     clustered_difference, kaplan_meier_median, pass_at_k, pass_hat_k, pass_hat_k_interval, wilson,
 };
 use healbench_analysis::{
     CallsAt, Difference, LAST_CALL_NUMBER, ModelReport, PairedDifference, Pass, Rate, Repair, Report, ReportError,
-    ReportRow, Retries, RowMetric, RowMetrics, ScenarioRate, Scope, Totals, summarize,
+    ReportRow, Retries, RowMetric, RowMetrics, ScenarioRate, Scope, Totals, Verdict, summarize,
 };
 use healbench_core::{
-    CallRecord, CellRef, ChainEnd, EpisodeCounts, EpisodeRecord, ModelUsage, Outcome, Plan, Records, Usage,
+    CallRecord, CellRef, ChainEnd, EndedBy, EpisodeCounts, EpisodeRecord, ModelUsage, Outcome, Plan, Records, Usage,
 };
 use healbench_frames::Rows;
+use healbench_render::{Detail, TerminalOptions, terminal};
 
 use crate::sample::{manifest, plan, records, run_with};
 
@@ -147,6 +148,7 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, condition: usize, resa
         scored: scored.len() as u64,
         infra: ended(&all, Outcome::Infra),
         config: ended(&all, Outcome::Config),
+        too_long: 0,
         metrics: RowMetrics::from_fn(metric),
         success_interval: wilson(successes, scored.len() as u64, 0.95).filter(|_| !plan.is_reproducible(agent)),
         vs_reference: (condition != 0).then(|| slow_pairs(plan, records, agent, condition)),
@@ -303,8 +305,8 @@ fn slow_difference(
         let none = plan.episode(CellRef { condition: 0, ..cell });
         let there = records.episodes.iter().find(|row| row.episode == none && row.outcome.is_scored());
         if let (true, Some(there)) = ((cell.agent, cell.condition) == (agent, condition), there) {
-            let sums =
-                clusters.entry(cell.scenario).or_insert(ClusterSums { numerator: 0.0, denominator: 0.0, stratum: 0 });
+            let cluster = cluster_of(plan, cell.scenario);
+            let sums = clusters.entry(cluster).or_insert(ClusterSums { numerator: 0.0, denominator: 0.0, stratum: 0 });
             sums.numerator += of(here) - of(there);
             sums.denominator += 1.0;
         }
@@ -314,6 +316,7 @@ fn slow_difference(
     Difference {
         difference: (pairs > 0.0).then(|| clusters.iter().map(|cluster| cluster.numerator).sum::<f64>() / pairs),
         interval: bca_ratio(&clusters, resamples, 0.95),
+        method: bca_ratio(&clusters, resamples, 0.95).map(|_| Method::Bootstrap),
     }
 }
 
@@ -390,7 +393,8 @@ fn slow_pairs_of(plan: &Plan, records: &Records, agent: usize, [condition, other
             _ => unmatched += 1,
         }
     }
-    let clustered = clustered_difference(&clusters, 0.95);
+    let is_equal = pairs > 0 && gains + losses == 0;
+    let clustered = clustered_difference(&clusters, 0.95).filter(|_| !is_equal);
     PairedDifference {
         pairs,
         gains,
@@ -399,25 +403,39 @@ fn slow_pairs_of(plan: &Plan, records: &Records, agent: usize, [condition, other
         difference: (pairs > 0).then(|| (gains as f64 - losses as f64) / pairs as f64),
         interval: clustered.map(|clustered| clustered.interval),
         p_value: clustered.map(|clustered| clustered.p_value),
-        this_suite: ThisSuite::of(gains, losses, pairs, 0.95).filter(|_| !plan.is_reproducible(agent)),
+        method: clustered.map(|_| Method::Score),
+        this_suite: ThisSuite::of(gains, losses, pairs, 0.95).filter(|_| !is_equal && !plan.is_reproducible(agent)),
         p_adjusted: None,
+        verdict: if is_equal { Verdict::Equal } else { Verdict::Unknown },
     }
 }
 
 /// Checks Holm's adjustment by its definition: the smallest of m p-values is multiplied by m, the next by m - 1, and
-/// none is smaller than those before. On other scenarios, the family is all pairs of conditions of an agent. Removes the adjusted values
-/// because rows are compared one by one.
+/// none is smaller than those before. The family is all pairs of conditions of an agent, of which those with equal outcomes have the p-value
+/// 1. Removes the adjusted values and the verdicts because rows are compared one by one.
 fn check_adjusted(report: &mut Report, plan: &Plan, records: &Records) {
-    let mut families = vec![Vec::new()];
+    let mut families = Vec::new();
     for (agent, found) in report.agents.iter_mut().enumerate() {
         let pairs = (1..plan.conditions.len()).flat_map(|one| (1..one).map(move |other| [one, other]));
-        let p_values = pairs.filter_map(|pair| slow_pairs_of(plan, records, agent, pair).p_value);
-        let mut others: Vec<(f64, Option<&mut Option<f64>>)> = p_values.map(|p_value| (p_value, None)).collect();
-        for paired in found.rows.iter_mut().filter_map(|row| row.vs_reference.as_mut()) {
-            others.extend(paired.p_value.map(|p_value| (p_value, Some(&mut paired.p_adjusted))));
-            families[0].extend(paired.this_suite.as_mut().map(|this| (this.p_value, Some(&mut this.p_adjusted))));
+        let (mut others, mut same): (Vec<(f64, Option<&mut Option<f64>>)>, Vec<_>) = (Vec::new(), Vec::new());
+        for pair in pairs {
+            let PairedDifference { p_value, this_suite, verdict, .. } = slow_pairs_of(plan, records, agent, pair);
+            let equal = (verdict == Verdict::Equal).then_some(1.0);
+            others.extend(p_value.or(equal).map(|p_value| (p_value, None)));
+            same.extend(this_suite.map(|this| this.p_value).or(equal).map(|p_value| (p_value, None)));
         }
-        families.push(others);
+        for paired in found.rows.iter_mut().filter_map(|row| row.vs_reference.as_mut()) {
+            match paired.verdict {
+                Verdict::Equal => others.push((1.0, None)),
+                _ => paired.verdict = Verdict::Unknown,
+            }
+            if paired.verdict == Verdict::Equal {
+                same.push((1.0, None));
+            }
+            others.extend(paired.p_value.map(|p_value| (p_value, Some(&mut paired.p_adjusted))));
+            same.extend(paired.this_suite.as_mut().map(|this| (this.p_value, Some(&mut this.p_adjusted))));
+        }
+        families.extend([others, same]);
     }
     for mut family in families {
         family.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -541,4 +559,25 @@ fn sums_do_not_overflow() {
         row.counts = EpisodeCounts::from_calls(&calls);
     }
     check_all_rows(&plan, &records);
+}
+
+#[test]
+fn a_request_that_is_too_long_counts_in_success_and_not_in_tokens() {
+    let plan = plan(4);
+    let mut rows = records(&plan);
+    let before = report(&plan, &rows).unwrap();
+    let mine = |row: &EpisodeRecord| plan.cell(row.episode).is_some_and(|cell| (cell.agent, cell.condition) == (1, 2));
+    let mut long = rows.episodes.iter_mut().filter(|row| mine(row) && row.outcome.is_scored());
+    let episode = long.next().unwrap();
+    episode.ended_by = EndedBy::TooLong;
+    let billed = episode.billed.unwrap();
+    let after = report(&plan, &rows).unwrap();
+    let [before, row] = [&before, &after].map(|report| &report.agents[1].rows[2]);
+    assert_eq!((before.too_long, row.too_long, before.scored), (0, 1, row.scored));
+    assert_eq!(before.rate(RowMetric::Success), row.rate(RowMetric::Success));
+    let tokens = |row: &ReportRow| row.rate(RowMetric::BilledTokensPerEpisode);
+    assert_eq!(tokens(before).denominator, tokens(row).denominator + 1);
+    assert_eq!(tokens(before).numerator, tokens(row).numerator + billed.input + billed.output);
+    let text = terminal(&after, TerminalOptions { width: 300, color: false, detail: Detail::Metrics, lines: None });
+    assert!(text.contains("which count in success and not in tokens: openai:gpt-5-mini"), "{text}");
 }

@@ -41,7 +41,7 @@ fn carriers_of(
     };
     let all: f64 = clusters.values().map(|sums| size(*sums)).sum();
     let is_small = || {
-        let difference = context.pairs.get(agent, first, second).difference;
+        let difference = context.pairs.gain(agent, first, second).difference;
         of == Carried::Success && difference.is_none_or(|difference| difference.abs() < EQUIVALENCE)
     };
     if clusters.len() < FEWEST_CLUSTERS || all <= 0.0 || is_small() {

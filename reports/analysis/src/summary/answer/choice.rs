@@ -30,7 +30,7 @@ fn best(context: &Context<'_>, agent: usize) -> usize {
 
 fn choose(context: &Context<'_>, names: &Names, agent: usize) -> Choice {
     let best = best(context, agent);
-    let gain = |condition: usize, other: usize| context.pairs.get(agent, condition, other);
+    let gain = |condition: usize, other: usize| context.pairs.gain(agent, condition, other);
     let from_best = |condition: usize| (condition != best).then(|| gain(condition, best));
     let is_worse = |condition: &usize| from_best(*condition).is_some_and(|gain| gain.is_worse());
     let is_known = |condition: &usize| context.success(agent, *condition).rate.is_some();

@@ -6,6 +6,7 @@ use healbench_core::{AgentKind, Condition, Guardrails, Plan};
 
 use super::carriers::carriers;
 use super::factors::{alone, content_and_form, without_each};
+use super::recorded::recorded;
 use super::{
     AgentGain, Agents, Answer, Claims, ConditionResult, Finding, Gain, NamedCondition, Pair, RECOMMENDS_AT, Server,
     Single, Who, WorstTool, choice, is_below_the_floor,
@@ -57,6 +58,7 @@ pub(in crate::summary) fn answer(context: &Context<'_>) -> Answer {
         only_these_scenarios: is_below_the_floor(clusters),
         may_recommend: context.may_recommend,
         findings: if scored == 0 { Vec::new() } else { findings(context, &speakers, clusters) },
+        recorded: (!has_model).then(|| recorded(context.plan)),
     }
 }
 
@@ -158,7 +160,7 @@ fn single(context: &Context<'_>, agent: usize) -> Finding {
 }
 
 fn pair(context: &Context<'_>, agent: usize) -> Finding {
-    let gain = context.pairs.get(agent, 1, 0);
+    let gain = context.pairs.gain(agent, 1, 0);
     let cost = |condition| context.billed(agent, condition).rate.unwrap_or(f64::INFINITY);
     let second_leads = match gain.difference {
         Some(difference) if difference != 0.0 => difference > 0.0,
@@ -184,7 +186,7 @@ fn agents(context: &Context<'_>, speakers: &[usize]) -> Finding {
         Some(reference) => 1 - reference,
         None => usize::from(switches(1) >= switches(0)),
     };
-    let gains: Vec<Gain> = speakers.iter().map(|agent| context.pairs.get(*agent, guarded, 1 - guarded)).collect();
+    let gains: Vec<Gain> = speakers.iter().map(|agent| context.pairs.gain(*agent, guarded, 1 - guarded)).collect();
     let better = gains.iter().filter(|gain| gain.is_better()).count();
     let worse = gains.iter().filter(|gain| gain.is_worse()).count();
     let names = Names::of(plan);

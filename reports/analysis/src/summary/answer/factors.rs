@@ -176,7 +176,7 @@ fn switches(
                 let difference = Some(billed(with)? - billed(without)?);
                 Some(SwitchEffect {
                     guardrail: entry.name.to_owned(),
-                    gain: context.pairs.get(*agent, with, without),
+                    gain: context.pairs.gain(*agent, with, without),
                     billed_share: difference.zip(billed(with)).map(|(difference, all)| difference / all),
                 })
             };

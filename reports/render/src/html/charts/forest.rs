@@ -33,8 +33,9 @@ pub(crate) enum ForestRow {
         label: String,
         /// The estimate; unknown if nothing is to be drawn.
         estimate: Option<f64>,
-        /// The interval; without one the effect is drawn as not significant.
         interval: Option<(f64, f64)>,
+        /// True if the effect is clear.
+        is_clear: bool,
         /// The formatted estimate and interval.
         text: String,
         /// The index of the agent, which decides the color and what the mark leads to.
@@ -137,7 +138,7 @@ fn draw_row(
     top: i32,
     layout: Layout,
 ) -> Result<Option<Mark>, ChartError> {
-    let (label, estimate, interval, numbers, group) = match row {
+    let (label, estimate, interval, is_clear, numbers, group) = match row {
         ForestRow::Heading(heading) => {
             // A background keeps grid lines from crossing the text.
             let behind = [(0, top + 5), (text::bold_width(heading).min(layout.width), top + 23)];
@@ -146,7 +147,9 @@ fn draw_row(
             text::draw(area, heading, &style, (0, top + 14), layout.width)?;
             return Ok(None);
         }
-        ForestRow::Effect { label, estimate, interval, text, group } => (label, estimate, interval, text, *group),
+        ForestRow::Effect { label, estimate, interval, is_clear, text, group } => {
+            (label, estimate, interval, is_clear, text, *group)
+        }
     };
     let ink = |across| text::style(INK, across, VPos::Center);
     let (left, right) = (layout.margins.left, layout.margins.right);
@@ -160,7 +163,8 @@ fn draw_row(
     let middle = top + if layout.wide { 12 } else { 20 };
     match estimate.filter(|estimate| is_drawable(*estimate)) {
         Some(estimate) => {
-            let at = draw_effect(area, frame, (estimate, finite_interval(*interval)), middle, group)?;
+            let marker = effect_marker(*is_clear, roles::series(group));
+            let at = draw_effect(area, frame, (estimate, finite_interval(*interval)), middle, marker)?;
             let link = Some(Link { agent: group });
             Ok(Some(Mark::around(at, format!("{label}: {numbers}"), link)))
         }
@@ -173,10 +177,9 @@ fn draw_effect(
     frame: &Frame<'_, '_>,
     (estimate, interval): (f64, Option<(f64, f64)>),
     y: i32,
-    group: usize,
+    marker: Marker,
 ) -> Result<(i32, i32), ChartError> {
     let x = |value: f64| frame.backend_coord(&(value, 0.0)).0;
-    let marker = effect_marker(interval.is_some_and(|(low, high)| low > 0.0 || high < 0.0), roles::series(group));
     if let Some((low, high)) = interval {
         area.draw(&PathElement::new(vec![(x(low), y), (x(high), y)], marker.role.stroke_width(2)))?;
     }
@@ -188,12 +191,12 @@ fn draw_effect(
     Ok((x(estimate), y))
 }
 
-/// Returns the marker of an effect in a color; `significant` if its interval excludes zero.
-fn effect_marker(significant: bool, role: RGBColor) -> Marker {
-    Marker { role, filled: significant, radius: 5 }
+/// Returns the marker of an effect in a color.
+fn effect_marker(is_clear: bool, role: RGBColor) -> Marker {
+    Marker { role, filled: is_clear, radius: 5 }
 }
 
 fn legend_entries() -> [LegendEntry; 2] {
-    [(true, "interval excludes zero"), (false, "interval includes zero, or no interval")]
-        .map(|(significant, label)| LegendEntry { marker: effect_marker(significant, FAINT), label: label.to_owned() })
+    [(true, "clear"), (false, "not clear")]
+        .map(|(is_clear, label)| LegendEntry { marker: effect_marker(is_clear, FAINT), label: label.to_owned() })
 }

@@ -158,12 +158,13 @@ fn marker_shape(svg: &str, row: &str) -> &'static str {
 }
 
 #[test]
-fn a_significant_effect_has_its_own_shape() {
+fn a_clear_effect_has_its_own_shape() {
     let mut data = sample();
     let touching = |label: &str, interval| ForestRow::Effect {
         label: label.into(),
         estimate: Some(1.0),
         interval: Some(interval),
+        is_clear: false,
         text: String::new(),
         group: 0,
     };

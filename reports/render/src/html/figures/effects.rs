@@ -7,7 +7,7 @@ use crate::ablation::{ablation_title, sections, success_effect, token_effect};
 use crate::html::charts::{ChartError, Forest, ForestRow, forest};
 use crate::labels::Detail;
 use crate::number::count;
-use healbench_analysis::{Ablation, Effect, Report, agents_by_information};
+use healbench_analysis::{Ablation, Effect, Report, Verdict, agents_by_information};
 
 /// The largest number of charts.
 const MAX_CHARTS: usize = 8;
@@ -47,7 +47,7 @@ pub(super) fn effects(report: &Report) -> Result<Markup, ChartError> {
             h2 #effects { "Which guardrail matters?" }
             p.note {
                 "Effects on success in points: with the switch minus without it, in the same scenario and trial. A filled mark means that the "
-                "interval excludes zero. The charts share their axis, and an agent has one color everywhere."
+                "effect is clear. The charts share their axis, and an agent has one color everywhere."
             }
             (left_out(all.len().saturating_sub(MAX_CHARTS), "chart"))
             div.figures { @for (titles, ablations, chart) in &charts {
@@ -155,6 +155,7 @@ fn forest_row(label: String, effect: &Effect, group: usize) -> ForestRow {
         label,
         estimate: effect.success.difference.map(points),
         interval: bounds(effect.success.interval).map(|(lower, upper)| (points(lower), points(upper))),
+        is_clear: effect.verdict == Verdict::Clear,
         text: format_estimate(success_effect(effect, true)),
         group,
     }

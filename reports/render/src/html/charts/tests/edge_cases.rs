@@ -15,7 +15,7 @@ fn of_rows(rows: Vec<ForestRow>) -> Forest {
 }
 
 fn effect(estimate: Option<f64>, interval: Option<(f64, f64)>) -> ForestRow {
-    ForestRow::Effect { label: "an effect".into(), estimate, interval, text: "known".into(), group: 0 }
+    ForestRow::Effect { label: "an effect".into(), estimate, interval, is_clear: false, text: "known".into(), group: 0 }
 }
 
 /// Asserts that the SVG contains no NaN or infinite number.

@@ -7,6 +7,7 @@ fn effect(group: usize, label: &str, (low, estimate, high): (f64, f64, f64)) -> 
         label: label.into(),
         estimate: Some(estimate),
         interval: Some((low, high)),
+        is_clear: low > 0.0 || high < 0.0,
         text: format!("{estimate:+} [{low}, {high}]"),
         group,
     }
@@ -14,10 +15,17 @@ fn effect(group: usize, label: &str, (low, estimate, high): (f64, f64, f64)) -> 
 
 /// Effects of one agent, and one of each other color.
 pub(super) fn sample() -> Forest {
-    let unknown =
-        ForestRow::Effect { label: "all four".into(), estimate: None, interval: None, text: "—".into(), group: 0 };
+    let unknown = ForestRow::Effect {
+        label: "all four".into(),
+        estimate: None,
+        interval: None,
+        is_clear: false,
+        text: "—".into(),
+        group: 0,
+    };
     let label = "healing × strict".into();
-    let alone = ForestRow::Effect { label, estimate: Some(-4.0), interval: None, text: "-4".into(), group: 0 };
+    let alone =
+        ForestRow::Effect { label, estimate: Some(-4.0), interval: None, is_clear: false, text: "-4".into(), group: 0 };
     let others = (1..8).map(|group| effect(group, &format!("agent {group}"), (1.0, 2.0, 3.0)));
     let mut rows = vec![
         ForestRow::Heading("typical, json-rpc: whatever the other switches".into()),
