@@ -258,10 +258,10 @@ fn named_condition(name: &str) -> Condition {
 }
 
 /// The successes in each scenario under the texts of the TypeScript SDK, and with all guardrails.
-fn sdk_and_guardrails(scenarios: &[Scenario], trials: u32) -> Vec<[u32; 2]> {
-    let profile: Profile = shipped_profile("typical").unwrap();
+fn sdk_and_guardrails(reader: &str, scenarios: &[Scenario], trials: u32) -> Vec<[u32; 2]> {
+    let profile: Profile = shipped_profile(reader).unwrap();
     let axes = Axes {
-        agents: vec![profile.spec("typical")],
+        agents: vec![profile.spec(reader)],
         conditions: Condition::of_parts(&[guardrails("none"), guardrails("all")], &[ErrorFormat::FusionXml]),
         trials,
         seed: Seed(3),
@@ -283,24 +283,25 @@ fn guardrails_lose_in_the_scenarios_for_that() {
     let mut scenarios = all_scenarios();
     scenarios.retain(|scenario| GUARDRAILS_LOSE.contains(&scenario.id.as_str()));
     assert_eq!(scenarios.len(), GUARDRAILS_LOSE.len());
-    let successes = sdk_and_guardrails(&scenarios, 100);
+    let successes = sdk_and_guardrails("typical", &scenarios, 100);
     for (scenario, [sdk, all]) in scenarios.iter().zip(successes) {
         assert!(all + 5 <= sdk, "{}: {sdk} and {all} of 100", scenario.id);
     }
 }
 
-/// A scenario that everybody solves, or nobody, tells nothing about a change. A third of each family at least is neither.
+/// A scenario that everybody solves, or nobody, tells nothing about a change. For a reader of texts or for one of moves, two thirds of each
+/// family at least are neither.
 #[test]
-fn a_third_of_each_family_is_neither_trivial_nor_hopeless() {
+fn two_thirds_of_each_family_are_neither_trivial_nor_hopeless() {
     let mut scenarios = all_scenarios();
     scenarios.retain(|scenario| FAMILIES.contains(&family(&scenario.id)));
-    let successes = sdk_and_guardrails(&scenarios, 40);
+    let [texts, moves] = ["typical", "persistent"].map(|reader| sdk_and_guardrails(reader, &scenarios, 40));
     let mut counts: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
-    for (scenario, successes) in scenarios.iter().zip(successes) {
+    for ((scenario, texts), moves) in scenarios.iter().zip(texts).zip(moves) {
         let (middle, all) = counts.entry(family(&scenario.id)).or_default();
-        *middle += u32::from(successes.iter().any(|successes| (8..=32).contains(successes)));
+        *middle += u32::from(texts.iter().chain(&moves).any(|successes| (8..=32).contains(successes)));
         *all += 1;
     }
     assert_eq!(counts.len(), FAMILIES.len());
-    assert!(counts.values().all(|(middle, all)| middle * 3 >= *all), "{counts:?}");
+    assert!(counts.values().all(|(middle, all)| middle * 3 >= all * 2), "{counts:?}");
 }
