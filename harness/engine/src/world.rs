@@ -17,8 +17,8 @@ pub struct WorldBase {
     def: WorldDef,
     /// For each table, the row index by key.
     keys: Vec<HashMap<String, usize>>,
-    /// For each table, what its generated keys continue.
-    numbering: Vec<Numbering>,
+    /// For each table, the number that generated keys continue.
+    last_numbers: Vec<u64>,
     faults: Arc<[FaultDef]>,
 }
 
@@ -31,7 +31,7 @@ impl WorldBase {
         };
         WorldBase {
             keys: def.tables.iter().map(index).collect(),
-            numbering: def.tables.iter().map(Numbering::of).collect(),
+            last_numbers: def.tables.iter().map(last_number).collect(),
             faults: def.faults.as_slice().into(),
             def,
         }
@@ -233,12 +233,11 @@ impl Tables {
         loop {
             let table = &self.base.def.tables[at];
             self.changes[at].generated_keys += 1;
-            let Numbering { last, digits } = self.base.numbering[at];
-            let number = last.saturating_add(self.changes[at].generated_keys as u64);
+            let number = self.base.last_numbers[at].saturating_add(self.changes[at].generated_keys as u64);
             let key = if table.key_prefix.is_empty() && !as_text {
                 Value::from(number)
             } else {
-                Value::from(format!("{}{number:0digits$}", table.key_prefix))
+                Value::from(format!("{}{number}", table.key_prefix))
             };
             if self.find(at, &key).is_none() {
                 return key;
@@ -247,34 +246,18 @@ impl Tables {
     }
 }
 
-/// The highest number in the keys of a table, or the count of its rows if that is higher.
-#[derive(Debug, Clone, Copy, Default)]
-struct Numbering {
-    last: u64,
-    /// The digits of the highest number, if it begins with a zero: 3 for `C-010`.
-    digits: usize,
-}
-
-impl Numbering {
-    fn of(table: &TableDef) -> Numbering {
-        let mut highest = Numbering { last: table.rows.len() as u64, digits: 0 };
-        for key in table.rows.iter().filter_map(|row| row.get(&table.key)) {
-            let digits = match key {
-                Value::String(text) => text.strip_prefix(&table.key_prefix).unwrap_or_default(),
-                _ => "",
-            };
-            let number = match key {
-                Value::Number(number) if table.key_prefix.is_empty() => number.as_u64(),
-                _ if digits.bytes().all(|byte| byte.is_ascii_digit()) => digits.parse().ok(),
-                _ => None,
-            };
-            if let Some(number) = number.filter(|number| *number >= highest.last) {
-                let digits = if digits.starts_with('0') { digits.len() } else { 0 };
-                highest = Numbering { last: number, digits };
-            }
+/// Returns the highest number in the keys of a table, or the count of its rows if that is higher.
+fn last_number(table: &TableDef) -> u64 {
+    let number = |key: &Value| match key {
+        Value::String(text) => {
+            let digits = text.strip_prefix(&table.key_prefix)?;
+            digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
         }
-        highest
-    }
+        Value::Number(number) if table.key_prefix.is_empty() => number.as_u64(),
+        _ => None,
+    };
+    let keys = table.rows.iter().filter_map(|row| row.get(&table.key));
+    keys.filter_map(number).max().unwrap_or_default().max(table.rows.len() as u64)
 }
 
 /// The place of a row of a table.

