@@ -500,16 +500,11 @@ pub(super) fn exclusion_notes(report: &Report) -> Vec<String> {
     if !lost.is_empty() {
         notes.push(format!("Not scored: {}.", lost.join(", ")));
     }
-    let rows = report.agents.iter().flat_map(|agent| agent.rows.iter().map(move |row| (agent, row)));
-    let too_long = rows.filter(|(_, row)| row.too_long > 0).map(|(agent, row)| {
-        let episodes = format!("{} of {}", count(row.too_long), count(row.scored));
-        format!("{} {} {episodes}", plain_text(&agent.title), condition_label(&row.condition))
-    });
-    let too_long: Vec<String> = too_long.collect();
-    if !too_long.is_empty() {
+    let too_long: u64 = report.agents.iter().flat_map(|agent| &agent.rows).map(|row| row.too_long).sum();
+    if too_long > 0 {
         notes.push(format!(
-            "Episodes with a request that was too long for the model, which count in success and not in tokens: {}.",
-            too_long.join("; ")
+            "{} with a request too long for the model: in success and not in tokens.",
+            pluralize(too_long, "episode")
         ));
     }
     if report.totals.unmatched > 0 {

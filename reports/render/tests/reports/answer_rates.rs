@@ -108,6 +108,7 @@ fn says_as_good(choice: &Choice) -> bool {
     gains.into_iter().any(|gain| gain.verdict == Verdict::Same)
 }
 
+#[expect(clippy::print_stdout, reason = "the table is what it is for")]
 #[test]
 #[ignore = "takes minutes"]
 fn answer_rates() {

@@ -417,7 +417,8 @@ fn check_adjusted(report: &mut Report, plan: &Plan, records: &Records) {
     let mut families = Vec::new();
     for (agent, found) in report.agents.iter_mut().enumerate() {
         let pairs = (1..plan.conditions.len()).flat_map(|one| (1..one).map(move |other| [one, other]));
-        let (mut others, mut same): (Vec<(f64, Option<&mut Option<f64>>)>, Vec<_>) = (Vec::new(), Vec::new());
+        type Ranked<'p> = (f64, Option<&'p mut Option<f64>>);
+        let (mut others, mut same): (Vec<Ranked<'_>>, Vec<_>) = (Vec::new(), Vec::new());
         for pair in pairs {
             let PairedDifference { p_value, this_suite, verdict, .. } = slow_pairs_of(plan, records, agent, pair);
             let equal = (verdict == Verdict::Equal).then_some(1.0);
