@@ -580,5 +580,5 @@ fn a_request_that_is_too_long_counts_in_success_and_not_in_tokens() {
     assert_eq!(tokens(before).denominator, tokens(row).denominator + 1);
     assert_eq!(tokens(before).numerator, tokens(row).numerator + billed.input + billed.output);
     let text = terminal(&after, TerminalOptions { width: 300, color: false, detail: Detail::Metrics, lines: None });
-    assert!(text.contains("which count in success and not in tokens: openai:gpt-5-mini"), "{text}");
+    assert!(text.contains("1 episode with a request too long for the model: in success and not in tokens."), "{text}");
 }
