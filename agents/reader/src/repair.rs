@@ -192,7 +192,8 @@ fn is_absent(arguments: &Value, path: &str) -> bool {
     paths::get(arguments, path).is_none_or(Value::is_null)
 }
 
-/// Sets all that was meant if nothing was sent. Else sets the field to its known value, or its outermost absent parent, if any, to that parent's known value.
+/// Sets all that was meant if nothing was sent. Otherwise sets the field to its known value or, if a parent is absent, the outermost such
+/// parent to its known value.
 fn set_known_value(field: &str, arguments: &Value, context: &RepairContext<'_>) -> Vec<Vec<ArgumentEdit>> {
     if is_empty_call(arguments, context) {
         let names = context.intended.as_object().into_iter().flat_map(|object| object.keys());

@@ -50,7 +50,7 @@ pub enum Turn {
     },
     /// The conversation is too long for the model, so that there is no turn.
     TooLong {
-        /// What the server says.
+        /// The words of the server.
         reason: String,
     },
 }

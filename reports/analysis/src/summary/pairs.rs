@@ -8,13 +8,13 @@ use crate::statistics::{Interval, Method, ThisSuite, holm};
 /// Two conditions of one agent compared in success.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Compared {
-    /// What other scenarios would show.
+    /// The difference for other scenarios.
     pub(crate) gain: Gain,
     /// The method of its interval.
     pub(crate) method: Option<Method>,
     /// The intraclass correlation of the differences.
     pub(crate) icc: Option<f64>,
-    /// What the same scenarios would show if they were run again.
+    /// The difference for the same scenarios, run again.
     pub(crate) this_suite: Option<ThisSuite>,
 }
 
