@@ -43,6 +43,8 @@ pub struct Baseline {
     pub agents: BTreeMap<AgentId, AgentFingerprint>,
     /// The fingerprints of error format templates, by name; empty for built-in formats.
     pub formats: BTreeMap<String, String>,
+    /// The texts of error format templates, by name; without those that an earlier version did not keep.
+    pub templates: BTreeMap<String, String>,
     /// The parts of named conditions besides guardrails and format, by name: `strip message native`.
     pub conditions: BTreeMap<String, String>,
     /// The scenarios, by id.
@@ -177,6 +179,14 @@ pub enum BlessError {
 /// Truncates a hash. The rest distinguishes texts that were not constructed to collide.
 fn short_hash(sha256: &str) -> String {
     sha256.chars().take(16).collect()
+}
+
+/// Returns the name and the text of a custom template; `None` for a built-in format.
+fn template(format: &ErrorFormat) -> Option<(String, String)> {
+    match format {
+        ErrorFormat::Template(template) => Some((format.to_string(), template.text.to_string())),
+        _ => None,
+    }
 }
 
 /// Returns the fingerprint of a custom template, or an empty text for a built-in format.

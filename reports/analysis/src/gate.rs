@@ -1,8 +1,10 @@
 //! Compares a candidate with a baseline, row by row, and decides by a policy whether it passes. Only stored runs are
 //! read.
 
+mod causes;
 mod deterministic;
 mod incompatible;
+mod inputs;
 mod perf;
 mod policy;
 mod runs;
@@ -16,16 +18,17 @@ use serde::{Serialize, Serializer};
 use crate::baseline::{Baseline, BaselineError, BlessError, CellName, CellScenario};
 use crate::statistics::Interval;
 pub use incompatible::IncompatibleRuns;
+pub use inputs::TextChange;
 pub use perf::gate_rounds;
 pub use policy::{Check, Direction, Margin, MayDiffer, PerfCheck, PerfPolicy, Policy, Tier};
-pub use runs::{gate, scenario_locations};
+pub use runs::{ScenarioSource, gate, scenario_sources};
 
 /// The result of one row, or of the gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Verdict {
     Pass,
-    /// The check does not hold: a regression or, for a deterministic row, any change.
+    /// The check does not hold: a regression or, for a deterministic row, a change that is not for the better.
     Fail,
     /// The data are not enough to decide.
     Inconclusive,
@@ -49,7 +52,7 @@ impl Verdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
-    /// Reproducible rows are compared bit by bit; any difference is a change.
+    /// Reproducible rows are compared bit by bit; any difference is a change, and passes if it is for the better.
     Exact,
     /// Non-inferiority by Tango's score interval over pairs of the same scenario and trial.
     Tango,
@@ -131,6 +134,8 @@ pub struct GateRow {
     /// The number of scenarios with too few trials to tell a fall from all to none from chance; 0 unless the row is a rate of pairs.
     pub unseen_scenarios: u64,
     pub changes: Vec<ScenarioChange>,
+    /// The index of the row that stands for the cause of this one, which is listed and counted there; null for a row of its own.
+    pub cause: Option<usize>,
     /// The reason for the verdict, in one sentence.
     pub reason: String,
 }
@@ -160,6 +165,13 @@ pub struct ScenarioChange {
     pub trial: Option<u32>,
 }
 
+impl ScenarioChange {
+    /// A scenario of which no number is known.
+    fn named(scenario: &str) -> ScenarioChange {
+        ScenarioChange { scenario: scenario.to_owned(), base: None, candidate: None, trial: None }
+    }
+}
+
 /// The location of a scenario in its file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SourceLocation {
@@ -183,9 +195,11 @@ pub struct GateReport {
     /// A sentence if rows of live models were compared, and one run ended before the other began; null otherwise, and if the times
     /// are unknown.
     pub run_apart: Option<String>,
-    /// The number of rows, by verdict.
+    /// The number of rows that are of their own, by verdict.
     pub counts: BTreeMap<&'static str, u64>,
     pub rows: Vec<GateRow>,
+    /// The inputs that differ: templates, then scenarios.
+    pub texts: Vec<TextChange>,
     /// The locations of the changed scenarios, by id.
     pub locations: BTreeMap<String, SourceLocation>,
 }
@@ -222,6 +236,16 @@ pub struct NamedBaseline<'a> {
     pub name: &'a str,
     /// The summary of the run.
     pub baseline: &'a Baseline,
+    /// The scenarios' files, by id; empty if only the summary is there.
+    pub sources: &'a BTreeMap<String, ScenarioSource>,
+}
+
+impl<'a> NamedBaseline<'a> {
+    /// A summary without the files that it was made from.
+    pub fn summary(name: &'a str, baseline: &'a Baseline) -> NamedBaseline<'a> {
+        static NO_SOURCES: BTreeMap<String, ScenarioSource> = BTreeMap::new();
+        NamedBaseline { name, baseline, sources: &NO_SOURCES }
+    }
 }
 
 /// The scenarios that both sides have: id, base, candidate.
@@ -229,6 +253,8 @@ type MatchedScenarios<'a> = Vec<(&'a str, &'a CellScenario, &'a CellScenario)>;
 
 /// The metric of the row about lost episodes.
 const INFRA: &str = "infra";
+/// The metric of the rows about scenarios that are not compared.
+const SCENARIOS: &str = "scenarios";
 
 /// Returns the worst verdict of the critical rows. If too many episodes were lost, the remaining ones decide nothing.
 fn overall(rows: &[GateRow]) -> Verdict {
@@ -244,7 +270,7 @@ fn overall(rows: &[GateRow]) -> Verdict {
 
 fn counts(rows: &[GateRow]) -> BTreeMap<&'static str, u64> {
     let mut counts = BTreeMap::new();
-    for row in rows {
+    for row in rows.iter().filter(|row| row.cause.is_none()) {
         *counts.entry(row.verdict.name()).or_default() += 1;
     }
     counts
@@ -269,6 +295,7 @@ fn missing_row(subject: Subject, metric: &str, reason: &str) -> GateRow {
         needed_pairs: None,
         unseen_scenarios: 0,
         changes: Vec::new(),
+        cause: None,
         reason: reason.to_owned(),
     }
 }

@@ -12,16 +12,16 @@ pub use terminal::{GateOptions, changes, terminal};
 
 use super::labels::format_suffix;
 use super::number::{amount, money, percent, points};
-use healbench_analysis::gate::{GateReport, GateRow, Method, ScenarioChange, Subject, Tier, Verdict};
+use healbench_analysis::gate::{GateReport, GateRow, Method, ScenarioChange, Subject, TextChange, Tier, Verdict};
 use healbench_analysis::{Better, Metric};
 use healbench_text::{count, plain_text};
 
-/// Sorts rows by severity: rows that do not pass first, critical before advisory, then by verdict, with missing rows
-/// about the whole run before failures. The sort is stable.
+/// Sorts the rows that are of their own by severity: those that do not pass first, critical before advisory, then by verdict, with lost
+/// episodes before failures. The sort is stable.
 fn by_severity(report: &GateReport) -> Vec<&GateRow> {
     let weight = |row: &&GateRow| {
-        let verdict = match (row.verdict, &row.subject) {
-            (Verdict::Missing, Subject::Run { .. }) => 0,
+        let verdict = match (row.verdict, row.metric.as_str()) {
+            (Verdict::Missing, "infra") => 0,
             (Verdict::Fail, _) => 1,
             (Verdict::Missing, _) => 2,
             (Verdict::Inconclusive, _) => 3,
@@ -29,14 +29,14 @@ fn by_severity(report: &GateReport) -> Vec<&GateRow> {
         };
         (row.verdict == Verdict::Pass, row.tier == Tier::Advisory, verdict)
     };
-    let mut rows: Vec<&GateRow> = report.rows.iter().collect();
+    let mut rows: Vec<&GateRow> = report.rows.iter().filter(|row| row.cause.is_none()).collect();
     rows.sort_by_key(weight);
     rows
 }
 
-/// Returns true if a row is listed. Deterministic rows that pass are only counted.
+/// Returns true if a row is listed. Deterministic rows that pass without a change are only counted.
 fn is_listed(row: &GateRow) -> bool {
-    row.verdict != Verdict::Pass || !matches!(row.method, Method::Exact | Method::Presence)
+    row.verdict != Verdict::Pass || !row.changes.is_empty() || !matches!(row.method, Method::Exact | Method::Presence)
 }
 
 /// `FAIL`, `FAIL (advisory)`.
@@ -59,10 +59,47 @@ fn subject(subject: &Subject) -> String {
     }
 }
 
-/// `worse: -20 points of success in shop/cancel-shipped and 3 more scenarios`: what decided, and what no row could see, for the first line.
+/// The rows that fail for the cause of a row, as `tokens: 505 → 557 in 3 scenarios`; those of another subject name it.
+fn also(report: &GateReport, row: &GateRow) -> Vec<String> {
+    let head = report.rows.iter().position(|other| std::ptr::eq(other, row));
+    let others = report.rows.iter().filter(|other| head.is_some() && other.cause == head);
+    let line = |other: &GateRow| {
+        let of = if other.subject == row.subject { String::new() } else { format!("{} · ", subject(&other.subject)) };
+        let means = Some(means(other)).filter(|means| !means.is_empty()).map(|means| format!(": {means}"));
+        let scenarios = healbench_text::pluralize(other.changes.len() as u64, "scenario");
+        format!("{of}{}{} in {scenarios}", plain_text(&other.metric), means.unwrap_or_default())
+    };
+    others.map(line).collect()
+}
+
+/// The lines of a diff that are shown of a changed text.
+const MAX_DIFF_LINES: usize = 40;
+
+/// The diff of a changed text, line by line; a sentence if it is not known.
+fn diff_lines(change: &TextChange) -> Vec<String> {
+    let Some(diff) = &change.diff else {
+        return vec![
+            "The base does not have the text: hold the run against the base's directory to see the difference."
+                .to_owned(),
+        ];
+    };
+    let lines: Vec<&str> = diff.lines().filter(|line| *line != "\\ No newline at end of file").collect();
+    let mut shown: Vec<String> = lines.iter().take(MAX_DIFF_LINES).map(|line| plain_text(line).into_owned()).collect();
+    if lines.len() > MAX_DIFF_LINES {
+        shown.push(format!("and {} more lines", count((lines.len() - MAX_DIFF_LINES) as u64)));
+    }
+    shown
+}
+
+/// `worse: -20 points of success in shop/cancel-shipped and 3 more scenarios`: what decided, or became better, and what no row could see,
+/// for the first line.
 fn first_line(report: &GateReport) -> Vec<String> {
-    let cause = by_severity(report).into_iter().find(|row| row.verdict != Verdict::Pass && row.base.is_some());
-    let cause = cause.filter(|_| report.verdict != Verdict::Pass).map(|row| {
+    let rows = by_severity(report).into_iter();
+    let cause = rows.filter(|row| row.base.is_some() && !row.changes.is_empty()).find(|row| {
+        // What passes is named if nothing else is.
+        (row.verdict == Verdict::Pass) == (report.verdict == Verdict::Pass)
+    });
+    let cause = cause.map(|row| {
         let metric = row.metric.parse::<Metric>().ok();
         let difference = row.difference.unwrap_or_default();
         let is_better = metric.is_some_and(|metric| (difference > 0.0) == (metric.better() == Better::Higher));
@@ -77,12 +114,16 @@ fn first_line(report: &GateReport) -> Vec<String> {
         };
         format!("{word}: {numbers}{}", in_scenarios(row))
     });
+    let missing = report.rows.iter().filter(|row| row.metric == "scenarios").map(|row| row.changes.len() as u64);
+    let missing = Some(missing.sum()).filter(|missing| *missing > 0);
+    let missing =
+        missing.map(|missing: u64| format!("not compared: {}", healbench_text::pluralize(missing, "scenario")));
     let unseen = report.rows.iter().map(|row| row.unseen_scenarios).max().filter(|unseen| *unseen > 0);
     let unseen = unseen.map(|unseen| {
         let scenarios = healbench_text::pluralize(unseen, "scenario");
         format!("could not see a fall from all to none in {scenarios}, for too few trials")
     });
-    cause.into_iter().chain(unseen).collect()
+    cause.into_iter().chain(missing).chain(unseen).collect()
 }
 
 /// ` in a`, ` in a and b`, ` in a and 3 more scenarios`.
@@ -125,7 +166,11 @@ fn means(row: &GateRow) -> String {
     match (row.base, row.candidate) {
         (Some(base), Some(candidate)) if base == candidate => mean(row, base),
         (Some(base), Some(candidate)) => match (mean(row, base), mean(row, candidate)) {
-            (base_text, candidate_text) if base_text == candidate_text => format!("{base} → {candidate}"),
+            (base_text, candidate_text) if base_text == candidate_text => {
+                let digits = (2..17).find(|digits| format!("{base:.digits$}") != format!("{candidate:.digits$}"));
+                let digits = digits.unwrap_or(17);
+                format!("{base:.digits$} → {candidate:.digits$}")
+            }
             (base, candidate) => format!("{base} → {candidate}"),
         },
         (None, Some(candidate)) => mean(row, candidate),

@@ -68,10 +68,9 @@ fn baseline_changes(
             return format!("the previous baseline is replaced completely: {}\n", plain_text(&error.to_string()));
         }
     };
-    let (base, candidate) =
-        (NamedBaseline { name: file, baseline: &before }, NamedBaseline { name: run, baseline: after });
+    let (base, candidate) = (NamedBaseline::summary(file, &before), NamedBaseline::summary(run, after));
     let policy = Policy { may_differ: MayDiffer::ALL.to_vec(), ..policy.clone() };
-    match gate(base, candidate, &policy, &BTreeMap::new()) {
+    match gate(base, candidate, &policy) {
         Err(incompatible) => {
             format!("the previous baseline is replaced completely: {}\n", plain_text(&incompatible.to_string()))
         }

@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use healbench_analysis::Baseline;
 use healbench_analysis::gate::{
-    self, GateError, GateReport, MayDiffer, NamedBaseline, Policy, SourceLocation, Verdict, gate_rounds,
-    scenario_locations,
+    self, GateError, GateReport, MayDiffer, NamedBaseline, Policy, Verdict, gate_rounds, scenario_sources,
 };
 use healbench_frames::Rows;
 use healbench_render::gate::{GateOptions, github, junit, markdown, terminal as render_terminal};
@@ -75,9 +74,9 @@ pub(super) fn read_policy(file: Option<&Path>) -> Result<Policy, CliError> {
 fn run_report(base: &Path, candidate: &Path, policy: &Policy) -> Result<GateReport, CliError> {
     let display_name = |path: &Path| path.to_string_lossy().into_owned();
     let (base_name, candidate_name) = (display_name(base), display_name(candidate));
-    let before = if base.is_dir() {
+    let (before, sources) = if base.is_dir() {
         let (run, manifest) = open_complete(base)?;
-        run_baseline(&base_name, &run, &manifest)?
+        (run_baseline(&base_name, &run, &manifest)?, scenario_sources(&run, &manifest.plan))
     } else {
         let text =
             healbench_files::read_text_file(base, healbench_files::MAX_GENERATED_BYTES).map_err(
@@ -88,16 +87,15 @@ fn run_report(base: &Path, candidate: &Path, policy: &Policy) -> Result<GateRepo
                     _ => CliError::read(base, &source),
                 },
             )?;
-        Baseline::parse(&text).map_err(|source| GateError::Baseline { file: base_name.clone(), source })?
+        let before = Baseline::parse(&text);
+        (before.map_err(|source| GateError::Baseline { file: base_name.clone(), source })?, BTreeMap::new())
     };
     let (run, manifest) = open_complete(candidate)?;
     let after = run_baseline(&candidate_name, &run, &manifest)?;
-    let locations: BTreeMap<String, SourceLocation> = scenario_locations(&run, &manifest.plan);
-    let (base, candidate) = (
-        NamedBaseline { name: &base_name, baseline: &before },
-        NamedBaseline { name: &candidate_name, baseline: &after },
-    );
-    Ok(gate::gate(base, candidate, policy, &locations).map_err(GateError::IncompatibleRuns)?)
+    let base = NamedBaseline { name: &base_name, baseline: &before, sources: &sources };
+    let sources = scenario_sources(&run, &manifest.plan);
+    let candidate = NamedBaseline { name: &candidate_name, baseline: &after, sources: &sources };
+    Ok(gate::gate(base, candidate, policy).map_err(GateError::IncompatibleRuns)?)
 }
 
 /// Compares two agents of one run.
@@ -114,12 +112,12 @@ fn agents_report(path: &Path, agents: &[String], policy: Policy) -> Result<GateR
             .help(format!("its agents are {}", known.join(", ")))
     })?;
     let names = [base, candidate].map(|agent| format!("{name}, {agent}"));
-    let [before, after] = [0, 1].map(|side| NamedBaseline { name: &names[side], baseline: &sides[side] });
+    let sources = scenario_sources(&run, &manifest.plan);
+    let side = |side: usize| NamedBaseline { name: &names[side], baseline: &sides[side], sources: &sources };
     // They are two agents.
     let mut policy = policy;
     policy.may_differ.push(MayDiffer::Agents);
-    let locations = scenario_locations(&run, &manifest.plan);
-    Ok(gate::gate(before, after, &policy, &locations).map_err(GateError::IncompatibleRuns)?)
+    Ok(gate::gate(side(0), side(1), &policy).map_err(GateError::IncompatibleRuns)?)
 }
 
 /// Accepts any number of lost episodes, because the gate checks them.

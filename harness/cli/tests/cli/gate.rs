@@ -88,7 +88,7 @@ fn blessing_prints_the_changes() {
     let sandbox = with_templates(&template(1, true), &template(2, true));
     let blessed = sandbox.ok(&["bless", "after"]);
     assert!(blessed.out.starts_with("scripted:perfect · all template:mine.jinja · tokens: "), "{}", blessed.out);
-    assert!(blessed.out.ends_with("\n4 changed rows\n") && !blessed.out.contains("FAIL"), "{}", blessed.out);
+    assert!(blessed.out.ends_with("\n1 changed row\n") && !blessed.out.contains("FAIL"), "{}", blessed.out);
     sandbox.ok(&["gate", "baseline.toml", "after"]);
     // A baseline of another plan is replaced completely, with an explanation.
     sandbox.ok(&["run", "hostile", "--quiet", "--out", "other", "--agent", "scripted:perfect", "--trials", "3"]);
@@ -166,21 +166,22 @@ fn doubled_tokens_of_one_format_fail_its_token_rows() {
     let expected = ["billed_tokens", "guardrail_tokens", "tokens", "wasted_tokens"];
     let expected = expected.map(|metric| (format.clone(), metric.to_owned()));
     assert_eq!((code, failures), (Some(1), expected.to_vec()));
-    // Without the policy, a changed template is an error.
-    let refused = sandbox.start(&["gate", "baseline.toml", "after"]);
-    assert_eq!(refused.code, Some(4));
-    assert!(refused.err.contains("the text of error format `template:mine.jinja`"), "{}", refused.err);
-    assert!(refused.err.contains("may_differ = [\"formats\"]"), "{}", refused.err);
+    // They are rows of one cause, and the text is shown.
+    let failed = sandbox.start(&["gate", "baseline.toml", "after"]);
+    assert!(failed.out.starts_with("FAIL  after · 1 fail, "), "{}", failed.out);
+    assert_eq!(failed.out.matches("\nFAIL  ").count(), 1, "{}", failed.out);
+    assert!(failed.out.contains("\nchanged: template:mine.jinja\n  @@ "), "{}", failed.out);
 }
 
 #[test]
-fn a_changed_text_without_effect_fails_the_rows_of_its_format() {
+fn a_changed_text_without_effect_passes_and_is_shown() {
     let closing = |arg: &str| format!("{}Please {arg} the call.\n", template(1, true));
     let sandbox = with_templates(&closing("check"), &closing("spoil"));
-    let format = "template:mine.jinja".to_owned();
-    let expected = (Some(1), vec![(format, "rows".to_owned())]);
-    assert_eq!(failing(&sandbox, &["gate", "baseline.toml", "after", "--policy", "gate.toml"]), expected);
-    assert_eq!(failing(&sandbox, &["gate", "before", "after", "--policy", "gate.toml"]), expected);
+    for base in ["baseline.toml", "before"] {
+        assert_eq!(failing(&sandbox, &["gate", base, "after", "--policy", "gate.toml"]), (Some(0), Vec::new()));
+        let passed = sandbox.ok(&["gate", base, "after"]);
+        assert!(passed.out.contains("\n  -Please check the call.\n  +Please spoil the call.\n"), "{}", passed.out);
+    }
 }
 
 #[test]
@@ -221,7 +222,7 @@ fn incompatible_runs_are_never_compared() {
     sandbox.ok(&[&["run", "hostile", "--quiet", "--out", "others"][..], &AXES].concat());
     refused(
         &["gate", "baseline.toml", "others"],
-        "scenario `quickstart/bad-date` is there in the base, not there in the candidate",
+        "no scenario is the same: `quickstart/bad-date` is there in the base, not there in the candidate",
     );
     let text = std::fs::read_to_string(sandbox.path("baseline.toml")).unwrap();
     sandbox.write("cut.toml", &text[..text.len() - 200]);
@@ -288,11 +289,11 @@ fn every_renderer_can_write_to_a_file() {
     let file = |name: &str| std::fs::read_to_string(sandbox.path(name)).unwrap();
     assert_eq!(result.out, file("t.gh"));
     assert!(result.out.contains("::error "), "{}", result.out);
-    assert!(file("t.txt").starts_with("FAIL  after · 4 fail, "), "{}", file("t.txt"));
+    assert!(file("t.txt").starts_with("FAIL  after · 1 fail, "), "{}", file("t.txt"));
     assert!(file("t.xml").starts_with("<?xml "), "{}", file("t.xml"));
     assert!(file("t.md").contains("FAIL"), "{}", file("t.md"));
     let json: serde_json::Value = serde_json::from_str(&file("t.json")).unwrap();
-    assert_eq!((&json["verdict"], &json["counts"]["FAIL"]), (&"FAIL".into(), &4.into()));
+    assert_eq!((&json["verdict"], &json["counts"]["FAIL"]), (&"FAIL".into(), &1.into()));
     let twice = sandbox.start(&["gate", "baseline.toml", "after", "--output", "json", "--output", "junit"]);
     assert_eq!(twice.code, Some(2));
     for clash in ["json=x", "json=./baseline.toml", "json=after/manifest.json", "json=gate.toml"] {

@@ -48,6 +48,8 @@ mod traces;
 mod transcripts;
 mod view;
 mod view_episodes;
+#[cfg(unix)]
+mod workflow;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

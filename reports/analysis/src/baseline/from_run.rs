@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     AgentFingerprint, Baseline, BlessError, CellName, CellScenario, Ending, Flags, Outcomes, ScenarioFingerprint, Sum,
-    short_hash, template_hash,
+    short_hash, template, template_hash,
 };
 use crate::metric::Metric;
 use crate::report_error::{CallCountError, ReportError};
@@ -74,6 +74,7 @@ impl Baseline {
             times: manifest.times().filter(|_| (0..plan.agents.len()).any(|agent| !plan.is_reproducible(agent))),
             agents: plan.agents.iter().map(|agent| (agent.id(), agent_fingerprint(agent))).collect(),
             formats: plan.conditions.iter().map(|c| (c.format().to_string(), template_hash(c.format()))).collect(),
+            templates: plan.conditions.iter().filter_map(|condition| template(condition.format())).collect(),
             conditions: plan
                 .conditions
                 .iter()

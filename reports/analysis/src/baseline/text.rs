@@ -96,6 +96,14 @@ impl Baseline {
         for (name, text) in &self.formats {
             line(format!("{} = {}", quoted(name), quoted(text)));
         }
+        if !self.templates.is_empty() {
+            line("\n[templates]".to_owned());
+        }
+        for (name, text) in &self.templates {
+            // A line of the text is a line of the file, so that a change can be reviewed.
+            let lines: Vec<String> = text.split('\n').map(|text| format!("  {},", quoted(text))).collect();
+            line(format!("{} = [\n{}\n]", quoted(name), lines.join("\n")));
+        }
         if !self.conditions.is_empty() {
             line("\n[conditions]".to_owned());
         }
@@ -223,6 +231,8 @@ struct RawBaseline {
     agents: BTreeMap<String, RawAgent>,
     formats: BTreeMap<String, String>,
     #[serde(default)]
+    templates: BTreeMap<String, Vec<String>>,
+    #[serde(default)]
     conditions: BTreeMap<String, String>,
     scenarios: BTreeMap<String, RawScenario>,
     #[serde(default)]
@@ -347,6 +357,7 @@ impl RawBaseline {
             times: self.times,
             agents,
             formats: self.formats,
+            templates: self.templates.into_iter().map(|(name, lines)| (name, lines.join("\n"))).collect(),
             conditions: self.conditions,
             scenarios: self.scenarios.into_iter().map(fingerprint).collect(),
             cells,

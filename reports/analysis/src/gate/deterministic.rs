@@ -1,7 +1,9 @@
-//! Decides the rows of simulated readers and of replays. They are reproducible bit by bit, so any difference is a change.
+//! Decides the rows of simulated readers and of replays. They are reproducible bit by bit, so any difference is a change. One for the
+//! better passes, and so does one that is neither better nor worse where an input differs that explains it.
 
+use super::inputs::Inputs;
 use super::{GateRow, MatchedScenarios, Method, Policy, ScenarioChange, Subject, Tier, Verdict};
-use crate::baseline::{CellName, CellScenario};
+use crate::baseline::{CellName, CellScenario, Sum};
 use crate::metric::{Better, Metric};
 use healbench_text::part_of;
 
@@ -9,9 +11,14 @@ use healbench_text::part_of;
 const ROWS: &str = "rows";
 
 /// Returns one row per metric, and one for everything else in the frames.
-pub(super) fn rows(cell: &CellName, matched: &MatchedScenarios<'_>, policy: &Policy) -> Vec<GateRow> {
+pub(super) fn rows(
+    cell: &CellName,
+    matched: &MatchedScenarios<'_>,
+    policy: &Policy,
+    inputs: &Inputs<'_>,
+) -> Vec<GateRow> {
     let mut rows: Vec<GateRow> =
-        Metric::ALL.into_iter().filter_map(|metric| metric_row(cell, matched, metric, policy)).collect();
+        Metric::ALL.into_iter().filter_map(|metric| metric_row(cell, matched, metric, policy, inputs)).collect();
     // An advisory row must not hide a critical one.
     let decide = |row: &&GateRow| row.tier == Tier::Critical;
     let reported = |scenario: &str| {
@@ -33,12 +40,71 @@ pub(super) fn rows(cell: &CellName, matched: &MatchedScenarios<'_>, policy: &Pol
             format!("rows of {} differ where no sum does", part_of(count as u64, matched.len() as u64, "scenario"))
         }
     };
+    let effects = unreported.iter().map(|change| Effect {
+        worse: false,
+        better: false,
+        explained: inputs.explain(cell, &change.scenario),
+    });
+    let effects = Effects::of(effects);
     let tier = policy.tier_of(ROWS);
-    rows.push(GateRow { tier, ..row(cell, ROWS, matched, (None, None), unreported, reason) });
+    rows.push(GateRow { tier, ..row(cell, ROWS, matched, (None, None), (unreported, effects.verdict()), reason) });
     rows
 }
 
-fn metric_row(cell: &CellName, matched: &MatchedScenarios<'_>, metric: Metric, policy: &Policy) -> Option<GateRow> {
+/// What a change in a scenario means.
+struct Effect {
+    worse: bool,
+    better: bool,
+    /// True if an input of the scenario differs.
+    explained: bool,
+}
+
+/// What the changes of a row mean: numbers of scenarios.
+#[derive(Default)]
+struct Effects {
+    changed: u64,
+    worse: u64,
+    better: u64,
+    /// Neither better nor worse, and no input differs.
+    unexplained: u64,
+}
+
+impl Effects {
+    fn of(effects: impl Iterator<Item = Effect>) -> Effects {
+        let mut sum = Effects::default();
+        for Effect { worse, better, explained } in effects {
+            sum.changed += 1;
+            sum.worse += u64::from(worse);
+            sum.better += u64::from(better);
+            sum.unexplained += u64::from(!worse && !better && !explained);
+        }
+        sum
+    }
+
+    fn verdict(&self) -> Verdict {
+        if self.worse + self.unexplained == 0 { Verdict::Pass } else { Verdict::Fail }
+    }
+
+    /// `, for the worse in 3`.
+    fn describe(&self) -> String {
+        match *self {
+            Effects { changed, worse, .. } if worse == changed => ", for the worse".to_owned(),
+            Effects { changed, better, .. } if better == changed => ", for the better".to_owned(),
+            Effects { worse: 0, better: 0, .. } => ", neither for the better nor for the worse".to_owned(),
+            Effects { worse: 0, better, .. } => format!(", for the better in {better}, for the worse in none"),
+            Effects { worse, better: 0, .. } => format!(", for the worse in {worse}"),
+            Effects { worse, better, .. } => format!(", for the worse in {worse}, for the better in {better}"),
+        }
+    }
+}
+
+fn metric_row(
+    cell: &CellName,
+    matched: &MatchedScenarios<'_>,
+    metric: Metric,
+    policy: &Policy,
+    inputs: &Inputs<'_>,
+) -> Option<GateRow> {
     // No episode has a value, such as a cost without a model.
     if matched.iter().all(|(_, before, after)| before.sum(metric).count == 0 && after.sum(metric).count == 0) {
         return None;
@@ -63,24 +129,25 @@ fn metric_row(cell: &CellName, matched: &MatchedScenarios<'_>, metric: Metric, p
         mean(metric, matched.iter().map(|(_, before, _)| *before)),
         mean(metric, matched.iter().map(|(_, _, after)| *after)),
     );
-    let reason = match (changes.len(), means) {
-        (0, _) => "the same in every scenario".to_owned(),
-        (count, means) => {
-            let changed = part_of(count as u64, matched.len() as u64, "scenario");
-            format!("changed in {changed}{}", direction(metric, means))
+    let effects =
+        matched.iter().filter(|(_, before, after)| differs(before, after)).map(|(scenario, before, after)| {
+            let [before, after] = [before, after].map(|side| side.sum(metric));
+            let mean = |sum: Sum| (sum.count > 0).then(|| sum.total / sum.count as f64);
+            let gain = mean(before).zip(mean(after)).map_or(0.0, |(before, after)| match metric.better() {
+                Better::Higher => after - before,
+                Better::Lower => before - after,
+            });
+            Effect { worse: gain < 0.0, better: gain > 0.0, explained: inputs.explain(cell, scenario) }
+        });
+    let effects = Effects::of(effects);
+    let reason = match changes.len() as u64 {
+        0 => "the same in every scenario".to_owned(),
+        count => {
+            format!("changed in {}{}", part_of(count, matched.len() as u64, "scenario"), effects.describe())
         }
     };
     let tier = policy.tier_of(metric.name());
-    Some(GateRow { tier, ..row(cell, metric.name(), matched, means, changes, reason) })
-}
-
-fn direction(metric: Metric, means: (Option<f64>, Option<f64>)) -> &'static str {
-    let (Some(before), Some(after)) = means else { return "" };
-    match (metric.better(), after.total_cmp(&before)) {
-        (_, std::cmp::Ordering::Equal) => ", the mean is the same",
-        (Better::Higher, std::cmp::Ordering::Greater) | (Better::Lower, std::cmp::Ordering::Less) => ", for the better",
-        _ => ", for the worse",
-    }
+    Some(GateRow { tier, ..row(cell, metric.name(), matched, means, (changes, effects.verdict()), reason) })
 }
 
 fn row(
@@ -88,14 +155,14 @@ fn row(
     metric: &str,
     matched: &MatchedScenarios<'_>,
     (base, candidate): (Option<f64>, Option<f64>),
-    changes: Vec<ScenarioChange>,
+    (changes, verdict): (Vec<ScenarioChange>, Verdict),
     reason: String,
 ) -> GateRow {
     GateRow {
         subject: Subject::of(cell),
         metric: metric.to_owned(),
         tier: Tier::Critical,
-        verdict: if changes.is_empty() { Verdict::Pass } else { Verdict::Fail },
+        verdict,
         method: Method::Exact,
         base,
         candidate,
@@ -108,6 +175,7 @@ fn row(
         needed_pairs: None,
         unseen_scenarios: 0,
         changes,
+        cause: None,
         reason,
     }
 }

@@ -42,19 +42,6 @@ pub(super) fn check(base: &Baseline, candidate: &Baseline, policy: &Policy) -> R
     let contracts = |baseline: &Baseline| baseline.contracts.clone().unwrap_or_else(|| "not locked".to_owned());
     same("the known contracts", &contracts(base), &contracts(candidate), None)?;
     same("the tokenizer", &base.tokenizer, &candidate.tokenizer, None)?;
-    let (before, after) = (&base.scenarios, &candidate.scenarios);
-    for id in before.keys().chain(after.keys()) {
-        let there = |known: bool| if known { "there" } else { "not there" };
-        let property = format!("scenario `{id}`");
-        same(&property, there(before.contains_key(id)), there(after.contains_key(id)), None)?;
-    }
-    for (id, scenario) in before {
-        let Some(other) = after.get(id) else { continue };
-        let text = format!("the text of scenario `{id}`");
-        same(&text, short(&scenario.text), short(&other.text), Some(MayDiffer::Scenarios))?;
-        let schedule = format!("the schedule of scenario `{id}`");
-        same(&schedule, short(&scenario.schedules), short(&other.schedules), None)?;
-    }
     for (name, agent, other) in both(&base.agents, &candidate.agents) {
         let property = format!("the kind of agent `{name}`");
         same(&property, agent.kind.name(), other.kind.name(), Some(MayDiffer::Agents))?;
@@ -63,10 +50,6 @@ pub(super) fn check(base: &Baseline, candidate: &Baseline, policy: &Policy) -> R
         }
         let property = format!("the settings of agent `{name}`");
         same(&property, short(&agent.settings), short(&other.settings), Some(MayDiffer::Agents))?;
-    }
-    for (name, hash, other) in both(&base.formats, &candidate.formats) {
-        let property = format!("the text of error format `{name}`");
-        same(&property, short(hash), short(other), Some(MayDiffer::Formats))?;
     }
     for (name, parts, other) in both(&guardrails_and_format(base), &guardrails_and_format(candidate)) {
         same(&format!("the guardrails and format of condition `{name}`"), parts, other, None)?;

@@ -52,6 +52,7 @@ pub fn gate_rounds(
         rows.push(GateRow { verdict: Verdict::Inconclusive, ..run_row(name, &reason) });
     }
     Ok(GateReport {
+        texts: Vec::new(),
         run_apart: None,
         base: earlier.map(|(name, _)| name.to_owned()),
         candidate: name.to_owned(),

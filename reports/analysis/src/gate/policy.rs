@@ -105,7 +105,7 @@ pub struct PerfCheck {
 }
 
 /// The effect of a row on the verdict.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tier {
     /// The row decides the verdict.
@@ -131,10 +131,8 @@ pub enum Direction {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MayDiffer {
-    /// The texts of scenarios, if their trial schedules are equal.
+    /// The scenarios: which there are, and their texts. Those that cannot be compared are advisory.
     Scenarios,
-    /// The texts of templates.
-    Formats,
     /// The settings of agents.
     Agents,
     Prices,
@@ -142,13 +140,12 @@ pub enum MayDiffer {
 
 impl MayDiffer {
     /// All properties, in the order of documents.
-    pub const ALL: [MayDiffer; 4] = [MayDiffer::Scenarios, MayDiffer::Formats, MayDiffer::Agents, MayDiffer::Prices];
+    pub const ALL: [MayDiffer; 3] = [MayDiffer::Scenarios, MayDiffer::Agents, MayDiffer::Prices];
 
     /// Returns the word in a policy.
     pub fn name(self) -> &'static str {
         match self {
             MayDiffer::Scenarios => "scenarios",
-            MayDiffer::Formats => "formats",
             MayDiffer::Agents => "agents",
             MayDiffer::Prices => "prices",
         }
@@ -210,7 +207,7 @@ impl FromStr for Margin {
 const INFRA_SHARE: f64 = 0.05;
 
 impl Default for Policy {
-    /// Simulated readers and replays must not change at all. For live models, success and false success must not be worse
+    /// Simulated readers and replays must not become worse at all. The texts of templates may differ. For live models, success and false success must not be worse
     /// by more than 5 points; tokens and calls are advisory. In paired measurements, equal variants must be equal
     /// within 1%, and controls within 0.3%.
     fn default() -> Policy {

@@ -6,27 +6,30 @@ use healbench_core::{Plan, PlannedScenario};
 use healbench_store::RunDir;
 use healbench_text::{agree, part_of};
 
+use super::inputs::{self, Inputs};
 use super::stochastic::Sampled;
 use super::{
     GateReport, GateRow, INFRA, IncompatibleRuns, Margin, MatchedScenarios, NamedBaseline, Policy, SourceLocation,
     Subject, Verdict,
 };
-use super::{counts, deterministic, incompatible, missing_row, overall, stochastic};
+use super::{causes, counts, deterministic, incompatible, missing_row, overall, stochastic};
 use crate::baseline::{Baseline, CellName, CellScenario, ScenarioFingerprint};
 use crate::run_apart::run_apart;
 
-/// Compares a candidate with a base. `locations` are those of the candidate's scenarios.
+/// Compares a candidate with a base. Scenarios that are not the same on both sides get a row, and the others are compared.
 ///
 /// # Errors
-/// [`IncompatibleRuns`] with the first property that differs and must not.
+/// [`IncompatibleRuns`] with the first property that differs and must not, also if no scenario can be compared.
 pub fn gate(
     base: NamedBaseline<'_>,
     candidate: NamedBaseline<'_>,
     policy: &Policy,
-    locations: &BTreeMap<String, SourceLocation>,
 ) -> Result<GateReport, IncompatibleRuns> {
     incompatible::check(base.baseline, candidate.baseline, policy)?;
+    let inputs = Inputs::of(base.baseline, candidate.baseline);
+    let unlike = inputs::unlike_scenarios(base, candidate, policy)?;
     let mut rows = vec![lost_row(base, policy), lost_row(candidate, policy)];
+    rows.extend(unlike.rows);
     rows.extend(missing_cells(candidate.baseline, policy));
     let clusters = clusters(base.baseline, candidate.baseline);
     for (cell, before) in &base.baseline.cells {
@@ -38,9 +41,9 @@ pub fn gate(
             ));
             continue;
         };
-        let matched = match_scenarios(before, after);
+        let matched = match_scenarios(before, after, &unlike.ids);
         match is_deterministic(&matched) {
-            true => rows.extend(deterministic::rows(cell, &matched, policy)),
+            true => rows.extend(deterministic::rows(cell, &matched, policy, &inputs)),
             false => {
                 let sampled = Sampled { matched: &matched, clusters: &clusters, seed: base.baseline.seed };
                 rows.extend(stochastic::rows(cell, &sampled, policy));
@@ -51,10 +54,11 @@ pub fn gate(
     for cell in candidate.baseline.cells.keys().filter(|cell| !base.baseline.cells.contains_key(cell)) {
         rows.push(missing_row(Subject::of(cell), "cell", "the base has no such cell; bless a run that has it"));
     }
+    causes::join(&mut rows, &inputs);
     let changed: BTreeSet<&str> =
         rows.iter().flat_map(|row| &row.changes).map(|change| change.scenario.as_str()).collect();
-    let locations = locations.iter().filter(|(id, _)| changed.contains(id.as_str()));
-    let locations = locations.map(|(id, location)| (id.clone(), location.clone())).collect();
+    let locations = candidate.sources.iter().filter(|(id, _)| changed.contains(id.as_str()));
+    let locations = locations.map(|(id, source)| (id.clone(), source.location.clone())).collect();
     Ok(GateReport {
         // Only runs with a live model have times.
         run_apart: run_apart(base.baseline.times.as_ref(), candidate.baseline.times.as_ref()),
@@ -63,6 +67,7 @@ pub fn gate(
         policy: policy.name.clone(),
         verdict: overall(&rows),
         counts: counts(&rows),
+        texts: inputs::text_changes(base, candidate),
         locations,
         rows,
     })
@@ -80,8 +85,10 @@ fn clusters<'a>(base: &'a Baseline, candidate: &'a Baseline) -> BTreeMap<&'a str
 fn match_scenarios<'a>(
     before: &'a BTreeMap<String, CellScenario>,
     after: &'a BTreeMap<String, CellScenario>,
+    unlike: &BTreeSet<&str>,
 ) -> MatchedScenarios<'a> {
-    before.iter().filter_map(|(id, scenario)| Some((id.as_str(), scenario, after.get(id)?))).collect()
+    let same = before.iter().filter(|(id, _)| !unlike.contains(id.as_str()));
+    same.filter_map(|(id, scenario)| Some((id.as_str(), scenario, after.get(id)?))).collect()
 }
 
 /// Returns true if both sides are reproducible bit by bit.
@@ -145,13 +152,22 @@ fn unused_checks(base: &Baseline, policy: &Policy) -> Vec<GateRow> {
         .collect()
 }
 
-/// Returns the locations of a run's scenarios. A scenario whose text is not stored in the run has none.
-pub fn scenario_locations(run: &RunDir, plan: &Plan) -> BTreeMap<String, SourceLocation> {
-    let location = |(index, scenario): (usize, &PlannedScenario)| {
+/// A scenario's file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScenarioSource {
+    /// The location of the scenario in it.
+    pub location: SourceLocation,
+    pub text: String,
+}
+
+/// Returns the files of a run's scenarios, without those whose texts are not stored in the run.
+pub fn scenario_sources(run: &RunDir, plan: &Plan) -> BTreeMap<String, ScenarioSource> {
+    let source = |(index, scenario): (usize, &PlannedScenario)| {
         let (text, _) = run.scenario_text(index, &scenario.id).ok()?;
-        Some((scenario.id.clone(), SourceLocation { path: scenario.path.clone(), line: line_of_id(&text) }))
+        let location = SourceLocation { path: scenario.path.clone(), line: line_of_id(&text) };
+        Some((scenario.id.clone(), ScenarioSource { location, text }))
     };
-    plan.scenarios.iter().enumerate().filter_map(location).collect()
+    plan.scenarios.iter().enumerate().filter_map(source).collect()
 }
 
 /// Returns the line of a scenario's id in YAML or JSON; 1 if it is not found.

@@ -134,6 +134,7 @@ fn row(cell: &CellName, check: &Check, sampled: &Sampled<'_>, policy: &Policy, r
         needed_pairs,
         unseen_scenarios: broken.unseen.len() as u64,
         changes: if verdict == Verdict::Pass { Vec::new() } else { changes(check.metric, matched) },
+        cause: None,
         reason,
     }
 }

@@ -1,10 +1,13 @@
 use std::collections::BTreeMap;
 
-use super::{by_severity, difference, format_change, means, show_command, subject, verdict, verdict_counts};
+use super::{
+    by_severity, diff_lines, difference, first_line, format_change, means, show_command, subject, verdict,
+    verdict_counts,
+};
 use healbench_analysis::gate::{GateReport, GateRow, Method, ScenarioChange, SourceLocation, Tier, Verdict};
 use healbench_text::plain_text;
 
-/// GitHub shows at most this many errors and this many warnings per step.
+/// GitHub shows at most this many errors, this many warnings and this many notices per step.
 const ANNOTATIONS: usize = 10;
 /// The largest number of rows described per scenario.
 const ROWS: usize = 5;
@@ -12,8 +15,15 @@ const ROWS: usize = 5;
 /// Formats the report as GitHub workflow commands, one per line: a notice with the verdict, then the failures, the
 /// worst first. A changed scenario is annotated once at its location, for all of its rows.
 pub fn github(report: &GateReport) -> String {
-    let overall = format!("{}: {} · {}", report.verdict.name(), verdict_counts(report), plain_text(&report.candidate));
+    let parts = [verdict_counts(report), plain_text(&report.candidate).into_owned()];
+    let parts: Vec<String> = parts.into_iter().chain(first_line(report)).collect();
+    let overall = format!("{}: {}", report.verdict.name(), parts.join(" · "));
     let mut text = workflow_command("notice", None, "healbench", &overall);
+    // A step shows ten notices.
+    for change in report.texts.iter().take(ANNOTATIONS - 1) {
+        let title = format!("changed: {}", plain_text(&change.name));
+        text.push_str(&workflow_command("notice", None, &title, &diff_lines(change).join("\n")));
+    }
     let annotations = annotations(report);
     for level in ["error", "warning"] {
         let these: Vec<&Annotation<'_>> = annotations.iter().filter(|annotation| annotation.level() == level).collect();
@@ -99,6 +109,9 @@ impl Annotation<'_> {
 /// `tokens 8,123 → 16,246 in scripted:typical · all fusion-xml`. Adds the row's verdict if it differs from the
 /// annotation's, and the reason unless the change explains it.
 fn change_line((row, change): &(&GateRow, &ScenarioChange), title_verdict: &str) -> String {
+    if row.method == Method::Presence {
+        return plain_text(&row.reason).into_owned();
+    }
     let numbers = format_change(row, change);
     let numbers = if numbers.is_empty() { "changed" } else { &numbers };
     let mut line = format!("{} {numbers} in {}", plain_text(&row.metric), subject(&row.subject));

@@ -8,7 +8,7 @@ use healbench_analysis::gate::{GateReport, GateRow, Subject, Tier, Verdict};
 const CHANGES: usize = 50;
 
 /// Formats the report as JUnit XML: one test suite per subject, one test case per row. Only critical rows with FAIL or
-/// MISSING are failures; other rows that do not pass are skipped. There are no times or ids, so the output is
+/// MISSING are failures; other rows that do not pass are skipped, and so are those of a cause that has failed. There are no times or ids, so the output is
 /// reproducible.
 pub fn junit(report: &GateReport) -> String {
     let mut xml = Report::new(xml_text(&title(report)));
@@ -48,10 +48,15 @@ fn case(report: &GateReport, row: &GateRow) -> TestCase {
 fn status(report: &GateReport, row: &GateRow) -> TestCaseStatus {
     let mut status = match (row.verdict, row.tier) {
         (Verdict::Pass, _) => return TestCaseStatus::success(),
+        _ if row.cause.is_some() => TestCaseStatus::skipped(),
         (_, Tier::Advisory) | (Verdict::Inconclusive, _) => TestCaseStatus::skipped(),
         (Verdict::Fail, Tier::Critical) => TestCaseStatus::non_success(NonSuccessKind::Failure),
         (Verdict::Missing, Tier::Critical) => TestCaseStatus::non_success(NonSuccessKind::Error),
     };
+    if let Some(head) = row.cause.and_then(|index| report.rows.get(index)) {
+        status.set_message(xml_text(&format!("of one cause with {} · {}", subject(&head.subject), head.metric)));
+        return status;
+    }
     let tier = if row.tier == Tier::Advisory { "advisory: " } else { "" };
     status.set_message(xml_text(&format!("{tier}{}", row.reason))).set_type(row.verdict.name());
     let text = description(report, row);

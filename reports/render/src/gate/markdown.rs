@@ -1,6 +1,6 @@
 use super::{
-    by_severity, difference, example_command, first_line, format_change, is_listed, means, subject, verdict,
-    verdict_counts,
+    also, by_severity, diff_lines, difference, example_command, first_line, format_change, is_listed, means, subject,
+    verdict, verdict_counts,
 };
 use healbench_analysis::gate::{GateReport, GateRow, Verdict};
 use healbench_text::{count, escape_markdown};
@@ -23,10 +23,19 @@ pub fn markdown(report: &GateReport) -> String {
         );
     }
     for row in shown {
-        text.push_str(&table_row(row));
+        text.push_str(&table_row(report, row));
     }
     if !rest.is_empty() {
         text.push_str(&format!("\nand {} more rows: `--output json` has all\n", count(rest.len() as u64)));
+    }
+    for change in &report.texts {
+        // Indented lines end at no mark that a text may have.
+        let lines: Vec<String> = diff_lines(change).iter().map(|line| format!("    {line}")).collect();
+        let name = escape_markdown(&change.name);
+        text.push_str(&format!(
+            "\n<details><summary>Changed: {name}</summary>\n\n{}\n\n</details>\n",
+            lines.join("\n")
+        ));
     }
     let mut left_out = 0;
     for row in shown.iter().filter(|row| row.verdict != Verdict::Pass && !row.changes.is_empty()) {
@@ -73,8 +82,9 @@ fn verdict_with_emoji(row: &GateRow) -> String {
     format!("{} {}", emoji(row.verdict), verdict(row))
 }
 
-fn table_row(row: &GateRow) -> String {
-    let data = [subject(&row.subject), row.metric.clone(), means(row), difference(row), row.reason.clone()];
+fn table_row(report: &GateReport, row: &GateRow) -> String {
+    let reason = std::iter::once(row.reason.clone()).chain(also(report, row)).collect::<Vec<_>>().join("; ");
+    let data = [subject(&row.subject), row.metric.clone(), means(row), difference(row), reason];
     format!("| {} | {} |\n", verdict_with_emoji(row), data.map(|text| escape_markdown(&text)).join(" | "))
 }
 

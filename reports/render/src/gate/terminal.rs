@@ -1,6 +1,6 @@
 use super::{
-    by_severity, difference, example_command, first_line, format_change, is_listed, means, subject, verdict,
-    verdict_counts,
+    also, by_severity, diff_lines, difference, example_command, first_line, format_change, is_listed, means, subject,
+    verdict, verdict_counts,
 };
 use crate::labels::INDENT;
 use healbench_analysis::gate::{GateReport, GateRow, Verdict};
@@ -46,15 +46,19 @@ pub fn terminal(report: &GateReport, options: GateOptions) -> String {
         lines.push(String::new());
         lines.push(format!("and {} more rows: `--output json` has all", listed.len() - ROWS));
     }
+    for change in &report.texts {
+        lines.extend([String::new(), format!("changed: {}", plain_text(&change.name))]);
+        lines.extend(diff_lines(change).into_iter().map(|line| format!("{INDENT}{line}").trim_end().to_owned()));
+    }
     let mut text = lines.join("\n");
     text.push('\n');
     text
 }
 
-/// Formats the rows that do not pass, leaving out their verdicts, for a user who is about to accept the changes; empty
-/// if there is none.
+/// Formats the rows that changed, leaving out their verdicts, for a user who is about to accept the changes; empty if there is none.
 pub fn changes(report: &GateReport, options: GateOptions) -> String {
-    let rows: Vec<&GateRow> = by_severity(report).into_iter().filter(|row| row.verdict != Verdict::Pass).collect();
+    let rows: Vec<&GateRow> =
+        by_severity(report).into_iter().filter(|row| row.verdict != Verdict::Pass || !row.changes.is_empty()).collect();
     let mut text = String::new();
     for row in rows.iter().take(ROWS) {
         for line in row_lines(report, row, "", options) {
@@ -98,6 +102,13 @@ fn row_lines(report: &GateReport, row: &GateRow, word: &str, options: GateOption
     }
     if row.changes.len() > CHANGES {
         lines.push(format!("{INDENT}{INDENT}and {} more", row.changes.len() - CHANGES));
+    }
+    let also = also(report, row);
+    for other in also.iter().take(CHANGES) {
+        lines.extend(wrap(&format!("and {other}"), " ", room).into_iter().map(|line| format!("{INDENT}{line}")));
+    }
+    if also.len() > CHANGES {
+        lines.push(format!("{INDENT}and {} more of the same cause", also.len() - CHANGES));
     }
     lines.extend(example_command(report, row).map(|command| format!("{INDENT}{command}")));
     lines

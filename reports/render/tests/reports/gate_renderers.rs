@@ -39,6 +39,7 @@ pub(crate) fn row(subject: Subject, metric: &str, verdict: Verdict, method: Meth
         needed_pairs: None,
         unseen_scenarios: 0,
         changes: Vec::new(),
+        cause: None,
         reason: reason.to_owned(),
     }
 }
@@ -85,6 +86,7 @@ pub(crate) fn report(verdict: Verdict, rows: Vec<GateRow>) -> GateReport {
         run_apart: None,
         counts,
         rows,
+        texts: Vec::new(),
         locations: BTreeMap::new(),
     }
 }
@@ -306,7 +308,7 @@ fn junit_is_well_formed_whatever_the_names() {
 #[test]
 fn github_annotates_scenarios_where_they_are_written_down() {
     insta::assert_snapshot!(github(&sample()), @"
-    ::notice title=healbench::FAIL: 3 fail, 2 missing, 2 inconclusive, 4 pass · runs/new
+    ::notice title=healbench::FAIL: 3 fail, 2 missing, 2 inconclusive, 4 pass · runs/new · worse: tokens 4,512 → 8,574 in refund-order and ship-late
     ::error file=suites/100%25%2C all%3Ain/refund.yaml,line=7,title=FAIL%3A refund-order::tokens 8,123 → 16,246 in scripted:typical · all fusion-xml%0AINCONCLUSIVE: false_success 1 → 2 in openai:gpt-5-mini · seeded · prompt · all fusion-xml (higher by 5 points or more is neither shown nor ruled out; about 410 pairs would settle it)%0AFAIL (advisory): calls 9 → 10 in scripted:typical · all fusion-xml%0Ahealbench show runs/new --scenario refund-order --agent scripted:typical --guardrails all --format fusion-xml --trial 0
     ::error file=suites/ship.yaml,line=3,title=FAIL%3A ship-late::tokens 901 → 900 in scripted:typical · all fusion-xml%0Ahealbench show runs/new --scenario ship-late --agent scripted:typical --guardrails all --format fusion-xml --trial 2
     ::error title=FAIL%3A find-user::rows changed in scripted:typical · all fusion-xml%0Ahealbench show runs/new --scenario find-user --agent scripted:typical --guardrails all --format fusion-xml --trial 0

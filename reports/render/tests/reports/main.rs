@@ -13,6 +13,7 @@ mod episode_index;
 mod error_texts;
 mod frames;
 mod gate;
+mod gate_causes;
 mod gate_markdown;
 mod gate_pairs;
 mod gate_questions;

@@ -23,11 +23,14 @@ impl Policy {
         let root = document.root();
         root.deny_unknown(&["infra_share", "may_differ", "deterministic", "generalize", "check", "require", "perf"])?;
         let default = Policy::default();
-        let property = |value: &Value<'_>| value.one_of(MayDiffer::ALL.map(|property| (property.name(), property)));
+        // `formats` is of earlier versions, which refused another text of a template.
+        let properties = || MayDiffer::ALL.map(|property| (property.name(), Some(property))).into_iter();
+        let property = |value: &Value<'_>| value.one_of(properties().chain([("formats", None)]));
+        let may_differ = root.read("may_differ", |value| each(value, property))?.unwrap_or_default();
         Ok(Policy {
             name: Some(file.to_owned()),
             infra_share: root.read("infra_share", share)?.unwrap_or(default.infra_share),
-            may_differ: root.read("may_differ", |value| each(value, property))?.unwrap_or_default(),
+            may_differ: may_differ.into_iter().flatten().collect(),
             deterministic_advisory: root.read("deterministic", advisory)?.unwrap_or_default(),
             checks: root.read("check", |value| each(value, check))?.unwrap_or(default.checks),
             require: root.read("require", |value| each(value, cell))?.unwrap_or_default(),

@@ -1,0 +1,60 @@
+//! Joins the rows that one cause makes fail.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::inputs::Inputs;
+use super::{GateRow, Method, Subject, Verdict};
+use crate::metric::Metric;
+
+/// What rows have in common that fail for one cause.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Cause {
+    /// The text of an error format differs.
+    Format(String),
+    /// The settings of an agent differ.
+    Agent(String),
+    /// The same scenarios changed, of simulated readers and replays.
+    Scenarios(BTreeSet<String>),
+    /// The cell, of live models.
+    Cell(String),
+}
+
+/// Names, in each failing row but the first of a cause, the row that stands for it: a critical row before an advisory one, then by
+/// metric, then by the size of the difference.
+pub(super) fn join(rows: &mut [GateRow], inputs: &Inputs<'_>) {
+    let cell = |row: &GateRow| format!("{:?}", row.subject);
+    let mut changed: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.verdict == Verdict::Fail && row.method == Method::Exact) {
+        changed.entry(cell(row)).or_default().extend(row.changes.iter().map(|change| change.scenario.clone()));
+    }
+    let cause = |row: &GateRow| {
+        let Subject::Cell { agent, format, .. } = &row.subject else { return None };
+        Some(match row.method {
+            _ if inputs.is_new_format(format) => Cause::Format(format.clone()),
+            _ if inputs.is_new_agent(agent) => Cause::Agent(agent.to_string()),
+            Method::Exact => Cause::Scenarios(changed.get(&cell(row)).cloned().unwrap_or_default()),
+            _ => Cause::Cell(cell(row)),
+        })
+    };
+    let mut causes: BTreeMap<Cause, Vec<usize>> = BTreeMap::new();
+    for (index, row) in rows.iter().enumerate().filter(|(_, row)| row.verdict == Verdict::Fail) {
+        if let Some(cause) = cause(row) {
+            causes.entry(cause).or_default().push(index);
+        }
+    }
+    for indexes in causes.into_values() {
+        let weight = |index: &&usize| {
+            let row = &rows[**index];
+            let metric = row.metric.parse::<Metric>().map_or(usize::MAX, |metric| metric as usize);
+            (
+                row.tier,
+                metric,
+                std::cmp::Reverse(row.difference.map_or(0, |difference| (difference.abs() * 1e6) as u64)),
+            )
+        };
+        let Some(head) = indexes.iter().min_by_key(weight).copied() else { continue };
+        for index in indexes.into_iter().filter(|index| *index != head) {
+            rows[index].cause = Some(head);
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The inputs of two runs that differ: scenarios, templates and agents.
+
+use std::collections::BTreeSet;
+
+use healbench_core::AgentId;
+use healbench_text::pluralize;
+use serde::Serialize;
+use similar::TextDiff;
+
+use super::policy::MayDiffer;
+use super::{GateRow, IncompatibleRuns, NamedBaseline, Policy, SCENARIOS, ScenarioChange, Subject, Tier, missing_row};
+use crate::baseline::{Baseline, CellName, ScenarioFingerprint};
+
+/// A text that was given to both runs and differs between them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TextChange {
+    /// The name of the error format, or the id of the scenario.
+    pub name: String,
+    /// The unified diff; null if one side does not have the text, such as a baseline that of a scenario.
+    pub diff: Option<String>,
+}
+
+/// The inputs that differ, where both sides have one of that name.
+pub(super) struct Inputs<'a> {
+    formats: BTreeSet<&'a str>,
+    scenarios: BTreeSet<&'a str>,
+    agents: BTreeSet<&'a AgentId>,
+}
+
+impl<'a> Inputs<'a> {
+    pub(super) fn of(base: &'a Baseline, candidate: &'a Baseline) -> Inputs<'a> {
+        let formats =
+            base.formats.iter().filter(|(name, hash)| candidate.formats.get(*name).is_some_and(|other| other != *hash));
+        let agents = base.agents.iter().filter(|(id, agent)| {
+            candidate
+                .agents
+                .get(*id)
+                .is_some_and(|other| other.kind != agent.kind || other.all_settings != agent.settings)
+        });
+        Inputs {
+            formats: formats.map(|(name, _)| name.as_str()).collect(),
+            scenarios: rewritten(base, candidate).collect(),
+            agents: agents.map(|(id, _)| id).collect(),
+        }
+    }
+
+    /// Returns true if the texts of the cell's error format differ.
+    pub(super) fn is_new_format(&self, format: &str) -> bool {
+        self.formats.contains(format)
+    }
+
+    pub(super) fn is_new_agent(&self, agent: &AgentId) -> bool {
+        self.agents.contains(agent)
+    }
+
+    /// Returns true if an input of a scenario in a cell differs.
+    pub(super) fn explain(&self, cell: &CellName, scenario: &str) -> bool {
+        self.is_new_format(&cell.format) || self.is_new_agent(&cell.agent) || self.scenarios.contains(scenario)
+    }
+}
+
+/// Returns the scenarios that both sides have with different texts.
+fn rewritten<'a>(base: &'a Baseline, candidate: &'a Baseline) -> impl Iterator<Item = &'a str> {
+    let differs = |(id, scenario): &(&String, &ScenarioFingerprint)| {
+        candidate.scenarios.get(*id).is_some_and(|other| other.text != scenario.text)
+    };
+    base.scenarios.iter().filter(differs).map(|(id, _)| id.as_str())
+}
+
+/// Returns the texts that differ.
+pub(super) fn text_changes<'a>(base: NamedBaseline<'a>, candidate: NamedBaseline<'a>) -> Vec<TextChange> {
+    let (before, after) = (base.baseline, candidate.baseline);
+    let change = |name: &str, texts: Option<(&String, &String)>| TextChange {
+        name: name.to_owned(),
+        diff: texts
+            .map(|(before, after)| TextDiff::from_lines(before, after).unified_diff().context_radius(2).to_string()),
+    };
+    let inputs = Inputs::of(before, after);
+    let formats =
+        inputs.formats.iter().map(|name| change(name, before.templates.get(*name).zip(after.templates.get(*name))));
+    let text = |side: NamedBaseline<'a>, id: &str| side.sources.get(id).map(|source| &source.text);
+    let scenarios = inputs.scenarios.iter().map(|id| change(id, text(base, id).zip(text(candidate, id))));
+    formats.chain(scenarios).collect()
+}
+
+/// Scenarios that are not the same on both sides.
+pub(super) struct UnlikeScenarios<'a> {
+    pub(super) ids: BTreeSet<&'a str>,
+    /// A row for each way in which they differ.
+    pub(super) rows: Vec<GateRow>,
+}
+
+/// Returns the scenarios that cannot be compared.
+///
+/// # Errors
+/// [`IncompatibleRuns`] if these are all.
+pub(super) fn unlike_scenarios<'a>(
+    base: NamedBaseline<'a>,
+    candidate: NamedBaseline<'a>,
+    policy: &Policy,
+) -> Result<UnlikeScenarios<'a>, IncompatibleRuns> {
+    let (before, after) = (&base.baseline.scenarios, &candidate.baseline.scenarios);
+    let may_differ = policy.may_differ.contains(&MayDiffer::Scenarios);
+    let removed = before.keys().filter(|id| !after.contains_key(*id)).map(String::as_str);
+    let added = after.keys().filter(|id| !before.contains_key(*id)).map(String::as_str);
+    let rewritten: Vec<&str> = rewritten(base.baseline, candidate.baseline).filter(|_| !may_differ).collect();
+    let rescheduled = before.iter().filter(|(id, scenario)| {
+        after.get(*id).is_some_and(|other| other.schedules != scenario.schedules) && !rewritten.contains(&id.as_str())
+    });
+    let rescheduled = rescheduled.map(|(id, _)| id.as_str());
+    let kinds: [(Vec<&str>, &str, &str); 4] = [
+        (removed.collect(), "not there", "play it, or bless a run without it"),
+        (added.collect(), "new", "bless the candidate to compare it from then on"),
+        (rewritten.clone(), "with another text", "bless the candidate"),
+        (rescheduled.collect(), "with other mistakes, faults or data", "bless the candidate"),
+    ];
+    let ids: BTreeSet<&str> = kinds.iter().flat_map(|(ids, ..)| ids.iter().copied()).collect();
+    if before.keys().all(|id| ids.contains(id.as_str())) {
+        let (ids, what, _) = kinds.iter().find(|(ids, ..)| !ids.is_empty()).unwrap_or(&kinds[0]);
+        let first = ids.first().copied().unwrap_or_default();
+        return Err(IncompatibleRuns {
+            property: format!("no scenario is the same: `{first}`"),
+            base: "there".to_owned(),
+            candidate: (*what).to_owned(),
+            allow: None,
+        });
+    }
+    let rows = kinds.into_iter().filter(|(ids, ..)| !ids.is_empty()).map(|(ids, what, way_out)| {
+        let subject = Subject::Run { run: candidate.name.to_owned() };
+        let allowed = if may_differ { "" } else { ", or allow it by `may_differ = [\"scenarios\"]` in a policy" };
+        let reason = format!(
+            "{} {what} in the candidate: not compared; {way_out}{allowed}",
+            pluralize(ids.len() as u64, "scenario")
+        );
+        GateRow {
+            tier: if may_differ { Tier::Advisory } else { Tier::Critical },
+            changes: ids.iter().map(|id| ScenarioChange::named(id)).collect(),
+            ..missing_row(subject, SCENARIOS, &reason)
+        }
+    });
+    Ok(UnlikeScenarios { rows: rows.collect(), ids })
+}
