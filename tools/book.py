@@ -4,8 +4,8 @@
 usage: tools/book.py PROGRAM [--commands]
 
 Pages come from docs/, from documents of the root, and from the program: command line, scenario file, metrics, columns, exit codes. With
-`--commands`, the blocks `sh` of all pages in docs/ are also run, each page in a folder of its own, with the files of the README's blocks
-as `mine.yaml` and `tools.json`. Comments before a block say what is special about it:
+`--commands`, the blocks `sh` of all pages in docs/ are also run, each page in a folder of its own, with the scenario of docs/suites.md as
+`mine.yaml` and the list of tools of docs/formats.md as `tools.json`. Comments before a block say what is special about it:
 
     <!-- not run: REASON -->       such as a model or a cluster that it needs
     <!-- exit code: N -->          the code of the last command; 0 unless given
@@ -230,20 +230,20 @@ def dead_links():
     return dead
 
 
-def readme_block(language):
-    return re.search(rf"^```{language}\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL).group(1)
+def first_block(page, language):
+    return re.search(rf"^```{language}\n(.*?)^```", (ROOT / "docs" / page).read_text(), re.MULTILINE | re.DOTALL).group(1)
 
 
 def sandbox(folder, program):
-    """Makes a folder in which a reader may be: with the program, copies of what the repository has, and the files of the README."""
+    """Makes a folder in which a reader may be: with the program, copies of what the repository has, and the files that pages say to save."""
     for name in ["examples", "scenarios", "agents"]:
         listed = subprocess.run(["git", "ls-files", "-z", name], cwd=ROOT, check=True, capture_output=True, text=True).stdout
         for file in filter(None, listed.split("\0")):
             if (ROOT / file).is_file():
                 (folder / file).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(ROOT / file, folder / file)
-    (folder / "mine.yaml").write_text(readme_block("yaml"))
-    (folder / "tools.json").write_text(readme_block("json"))
+    (folder / "mine.yaml").write_text(first_block("suites.md", "yaml"))
+    (folder / "tools.json").write_text(first_block("formats.md", "json"))
     programs = folder / ".bin"
     programs.mkdir()
     os.symlink(os.path.realpath(program), programs / "healbench")
