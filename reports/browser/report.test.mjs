@@ -117,7 +117,7 @@ describe('the page of a run', () => {
     }
     const { page, close } = await open(full);
     const answer = page.locator('.answer', { hasText: 'Simulated reader typical' });
-    assert.match(await answer.innerText(), /\d+% → \d+%[\s\S]*\+\d+ points[\s\S]*\[\d+, \d+\][\s\S]*(more succeed|no significant difference)[\s\S]*tokens per episode/);
+    assert.match(await answer.innerText(), /\d+% → \d+%[\s\S]*\+\d+ points[\s\S]*\[\d+, \d+\][\s\S]*(more succeed|no clear difference)[\s\S]*tokens per episode/);
     await close();
   });
 
