@@ -82,7 +82,7 @@ def play(program, agent, folder, number):
 
 def rows(program, run):
     """Returns a line for each scenario and condition."""
-    text = subprocess.run([program, "report", str(run), "--csv", "--by-scenario"], capture_output=True, text=True, check=True).stdout
+    text = subprocess.run([program, "report", str(run), "--output=csv", "--by-scenario"], capture_output=True, text=True, check=True).stdout
     return list(csv.DictReader(io.StringIO(text)))
 
 

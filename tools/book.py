@@ -170,7 +170,7 @@ def metrics(program):
     row = json.loads(run(program, "schema", "report"))["$defs"]["ReportRow"]["properties"]
     lines = [
         "# Metrics\n",
-        "Generated from `healbench schema report`: the keys of a row in `healbench report RUN --json`.",
+        "Generated from `healbench schema report`: the keys of a row in `healbench report RUN --output json`.",
         "[Read a report](../report.md) explains how tables show them.\n",
         "| key | meaning |\n|---|---|",
     ]

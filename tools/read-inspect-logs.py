@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reads logs that `healbench report RUN --inspect FOLDER` wrote with inspect_ai, compares them with the report, and opens them with
+"""Reads logs that `healbench report RUN --output inspect=FOLDER` wrote with inspect_ai, compares them with the report, and opens them with
 `inspect view`.
 
 usage: read-inspect-logs.py REPORT.json FOLDER

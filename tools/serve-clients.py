@@ -83,7 +83,7 @@ def run_with(program, client, plan, scenario, condition, folder):
         sys.exit(f"{client} as an agent failed: {played.stderr[-1000:]}")
     shown = json.loads(output.read_text(encoding="utf-8"))
     output.unlink()
-    report = subprocess.run([program, "report", str(run), "--csv"], capture_output=True, text=True, check=True).stdout
+    report = subprocess.run([program, "report", str(run), "--output=csv"], capture_output=True, text=True, check=True).stdout
     columns, values = (line.split(",") for line in report.splitlines())
     return shown, float(values[columns.index("calls_per_episode")])
 

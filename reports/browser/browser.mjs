@@ -23,7 +23,7 @@ export const healbench = (...words) =>
 /** Plays a run and writes its page: the page's path. */
 export function page(name, ...words) {
   healbench('run', ...words, '--quiet', '--out', name);
-  healbench('report', name, '--html', `${name}.html`);
+  healbench('report', name, '--output', `html=${name}.html`);
   return join(folder, `${name}.html`);
 }
 

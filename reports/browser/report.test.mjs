@@ -446,7 +446,7 @@ describe('the page of a comparison', () => {
     play('base');
     write('errors.jinja', 'something is wrong');
     play('candidate');
-    healbench('compare', 'base', 'candidate', '--html', 'compared.html');
+    healbench('compare', 'base', 'candidate', '--output', 'html=compared.html');
     const { page, close } = await open(`${folder}/compared.html`);
     assert.match(await page.locator('h2', { hasText: 'lost' }).innerText(), /^\d+ successes lost, \d+ gained$/);
     const flips = await page.locator('#flips tbody tr:visible').count();

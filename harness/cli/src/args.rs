@@ -5,6 +5,7 @@ mod cluster;
 mod condition;
 mod contract;
 mod errors;
+mod forms;
 mod import;
 mod moves;
 mod serve;
@@ -24,6 +25,7 @@ pub(crate) use cluster::{MergeArgs, ShardArgs, ShardCount, SlurmArgs, StatusArgs
 pub(crate) use condition::ConditionArgs;
 pub(crate) use contract::{ContractArgs, ContractCommand, ContractSources};
 pub(crate) use errors::{ErrorSources, ErrorsArgs};
+pub(crate) use forms::{ComparisonForm, ErrorForm, ReportForm, TextForm};
 pub(crate) use import::ImportArgs;
 pub(crate) use moves::{CalibrateArgs, MoveArgs, PredictArgs};
 pub(crate) use serve::ServeArgs;
@@ -220,6 +222,12 @@ pub(crate) struct RunArgs {
     /// Also print the results of each scenario.
     #[arg(long)]
     pub(crate) by_scenario: bool,
+    /// Also write the report as a self-contained page, when the run is complete.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Open this page in the default browser.
+    #[arg(long, requires = "html")]
+    pub(crate) open: bool,
 }
 
 #[derive(Debug, Args)]
@@ -241,17 +249,9 @@ pub(crate) struct ValidateArgs {
     /// texts of each format for the scheduled mistakes.
     #[arg(long)]
     pub(crate) leaks: bool,
-    /// The output format of `--leaks`.
-    #[arg(long, value_enum, value_name = "WHAT", default_value = "text", requires = "leaks")]
-    pub(crate) output: LeakOutput,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LeakOutput {
-    /// A line per leak and chance match, with the formats joined.
-    Text,
-    /// All matches as JSON.
-    Json,
+    /// The form of the leaks to print or to write to a file: terminal, json. May be repeated [default: terminal]
+    #[arg(long, value_name = "FORM[=FILE]", requires = "leaks")]
+    pub(crate) output: Vec<Output<TextForm>>,
 }
 
 #[derive(Debug, Args)]
@@ -377,26 +377,16 @@ pub(crate) struct ReportArgs {
     /// The run: its directory, its name in `runs`, or `latest`.
     #[arg(value_name = "RUN", value_parser = run_name())]
     pub(crate) run: PathBuf,
-    /// Write a self-contained HTML page; `-` is standard output.
-    #[arg(long, value_name = "FILE", group = "form")]
-    pub(crate) html: Option<PathBuf>,
-    /// Print Markdown for a pull request: at most 60 lines.
-    #[arg(long, group = "form")]
-    pub(crate) markdown: bool,
-    /// Print a line of CSV for each agent and condition.
-    #[arg(long, group = "form")]
-    pub(crate) csv: bool,
-    /// Print the full report as JSON; `healbench schema report` prints its schema.
-    #[arg(long, group = "form")]
-    pub(crate) json: bool,
-    /// Write a log for Inspect (`inspect view`) for each agent and condition into this folder, which must be empty or new.
-    #[arg(long, value_name = "FOLDER", group = "form")]
-    pub(crate) inspect: Option<PathBuf>,
+    /// The form to print or to write to a file: terminal, json (`healbench schema report` prints its schema), csv (a line for each agent
+    /// and condition), markdown (at most 60 lines, for a pull request), html (a self-contained page), or inspect=FOLDER (a log for
+    /// `inspect view` for each agent and condition, in an empty or new folder). May be repeated [default: terminal]
+    #[arg(long, value_name = "FORM[=FILE]")]
+    pub(crate) output: Vec<Output<ReportForm>>,
     /// Print every row, all metrics and how to read them, instead of what fits on one screen.
-    #[arg(long, conflicts_with = "form")]
+    #[arg(long)]
     pub(crate) all: bool,
-    /// Print all of that, and the results of each scenario; with `--csv`, a line for each scenario, agent and condition.
-    #[arg(long, conflicts_with_all = ["html", "markdown", "json", "inspect"])]
+    /// Print all of that, and the results of each scenario; with `--output csv`, a line for each scenario, agent and condition.
+    #[arg(long)]
     pub(crate) by_scenario: bool,
 }
 
@@ -438,15 +428,10 @@ pub(crate) struct CompareArgs {
     /// The number of scenarios to list of which an episode succeeds in one run only.
     #[arg(long, value_name = "N", default_value_t = 10, conflicts_with = "by")]
     pub(crate) flips: usize,
-    /// Print the full comparison as JSON; `healbench schema comparison` and `healbench schema matrix` print its schema.
-    #[arg(long, group = "form")]
-    pub(crate) json: bool,
-    /// Write a self-contained HTML page; `-` is standard output.
-    #[arg(long, value_name = "FILE", group = "form")]
-    pub(crate) html: Option<PathBuf>,
-    /// Print Markdown for a pull request.
-    #[arg(long, group = "form")]
-    pub(crate) markdown: bool,
+    /// The form to print or to write to a file: terminal, json (`healbench schema comparison` and `healbench schema matrix` print its
+    /// schema), markdown (for a pull request), or html (a self-contained page). May be repeated [default: terminal]
+    #[arg(long, value_name = "FORM[=FILE]")]
+    pub(crate) output: Vec<Output<ComparisonForm>>,
 }
 
 /// Parses the dimension of a run.
@@ -557,17 +542,17 @@ pub(crate) struct SchemaArgs {
 pub(crate) enum SchemaKind {
     /// Scenario files.
     Scenario,
-    /// `healbench report --json`.
+    /// `healbench report --output json`.
     Report,
-    /// `healbench compare --json` of two runs.
+    /// `healbench compare --output json` of two runs.
     Comparison,
-    /// `healbench compare --by AXIS --json` of one run.
+    /// `healbench compare --by AXIS --output json` of one run.
     Matrix,
-    /// `healbench errors --json`.
+    /// `healbench errors --output json`.
     Errors,
-    /// `healbench calibrate --json`.
+    /// `healbench calibrate --output json`.
     Calibration,
-    /// `healbench predict --json`.
+    /// `healbench predict --output json`.
     Prediction,
     /// `healbench audit --output json`.
     Audit,
@@ -597,7 +582,7 @@ pub(crate) struct GateArgs {
     pub(crate) output: Vec<Output<GateRenderer>>,
 }
 
-/// A format of a report, and its file (standard output if `None`).
+/// A format of a report, and its file (standard output if `None`, as for `-`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Output<R> {
     pub(crate) renderer: R,
@@ -610,13 +595,14 @@ impl<R: ValueEnum> std::str::FromStr for Output<R> {
     fn from_str(text: &str) -> Result<Output<R>, String> {
         let (renderer, file) = match text.split_once('=') {
             Some((_, "")) => return Err("the file has no name".to_owned()),
+            Some((renderer, "-")) => (renderer, None),
             Some((renderer, file)) => (renderer, Some(PathBuf::from(file))),
             None => (text, None),
         };
         let renderer = R::from_str(renderer, false).map_err(|_| {
             let known = R::value_variants().iter().filter_map(ValueEnum::to_possible_value);
             let known: Vec<String> = known.map(|value| value.get_name().to_owned()).collect();
-            format!("unknown form `{renderer}`; known: {}", known.join(", "))
+            format!("unknown form: {}", healbench_files::hint(renderer, known.iter().map(String::as_str)))
         })?;
         Ok(Output { renderer, file })
     }

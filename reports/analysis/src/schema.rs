@@ -17,17 +17,17 @@ use crate::summary::Report;
 /// A report that is printed as JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JsonSchemaKind {
-    /// Printed by `healbench report --json`.
+    /// Printed by `healbench report --output json`.
     Report,
-    /// Printed by `healbench compare --json` for two runs.
+    /// Printed by `healbench compare --output json` for two runs.
     Comparison,
-    /// Printed by `healbench compare --by --json` for one run.
+    /// Printed by `healbench compare --by --output json` for one run.
     Matrix,
-    /// Printed by `healbench errors --json`.
+    /// Printed by `healbench errors --output json`.
     Errors,
-    /// Printed by `healbench calibrate --json`.
+    /// Printed by `healbench calibrate --output json`.
     Calibration,
-    /// Printed by `healbench predict --json`.
+    /// Printed by `healbench predict --output json`.
     Prediction,
 }
 

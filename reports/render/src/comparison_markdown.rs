@@ -63,7 +63,7 @@ fn section(lines: Vec<String>) -> Vec<String> {
 fn more(all: usize, noun: &str) -> Option<String> {
     let more = all.checked_sub(MAX_ROWS).filter(|more| *more > 0)?;
     Some(format!(
-        "\nand {}: `healbench compare BASE CANDIDATE --json`",
+        "\nand {}: `healbench compare BASE CANDIDATE --output json`",
         pluralize(more as u64, &format!("more {noun}"))
     ))
 }

@@ -55,7 +55,7 @@ pub fn markdown(report: &Report) -> String {
     lines.extend(tables);
     lines.push(String::new());
     if !missing.is_empty() {
-        lines.push(format!("Left out here; `healbench report RUN --html FILE` has: {}.", missing.join(", ")));
+        lines.push(format!("Left out here; `healbench report RUN --output html=FILE` has: {}.", missing.join(", ")));
     }
     lines.extend(notes);
     lines.join("\n") + "\n"
@@ -189,7 +189,10 @@ fn rows(report: &Report, room: usize) -> Vec<String> {
     }
     if selection.shown < selection.total {
         let (shown, all) = (count(selection.shown as u64), pluralize(selection.total as u64, "row"));
-        lines.extend([String::new(), format!("{shown} of {all} shown: `healbench report RUN --all`, or `--csv`")]);
+        lines.extend([
+            String::new(),
+            format!("{shown} of {all} shown: `healbench report RUN --all`, or `--output csv`"),
+        ]);
     }
     lines
 }

@@ -1,5 +1,7 @@
 //! The arguments of runs that are spread over machines.
 
+use super::Output;
+use super::forms::TextForm;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -39,9 +41,9 @@ pub(crate) struct StatusArgs {
     /// Print only the numbers of the shards that nobody runs and that are not complete, as in `2,7-9`.
     #[arg(long)]
     pub(crate) todo: bool,
-    /// Print the status as JSON.
-    #[arg(long, conflicts_with = "todo")]
-    pub(crate) json: bool,
+    /// The form to print or to write to a file: terminal, json. May be repeated [default: terminal]
+    #[arg(long, value_name = "FORM[=FILE]", conflicts_with = "todo")]
+    pub(crate) output: Vec<Output<TextForm>>,
 }
 
 /// How `plan` splits a run.

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use healbench_analysis::{ErrorAxis, ErrorOrder};
 
+use super::Output;
+use super::forms::ErrorForm;
 use crate::run_name::run_name;
 
 #[derive(Debug, Args)]
@@ -15,7 +17,7 @@ pub(crate) struct ErrorsArgs {
     /// The order of the texts, the largest first.
     #[arg(long, value_enum, value_name = "ORDER", default_value = "tokens")]
     pub(crate) sort: ErrorSort,
-    /// Print the counts of each agent, condition, tool or kind before the texts; with `--csv`, instead of them.
+    /// Print the counts of each agent, condition, tool or kind before the texts; with `--output csv`, instead of them.
     #[arg(long, value_enum, value_name = "AXIS")]
     pub(crate) by: Option<ErrorGrouping>,
     /// The errors to count. With `flag`, those that were sent as successes count as successes.
@@ -27,15 +29,10 @@ pub(crate) struct ErrorsArgs {
     /// The number of texts [default: 20 on a terminal and in Markdown, all in JSON and CSV]
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
-    /// Print all counts as JSON; `healbench schema errors` prints its schema.
-    #[arg(long, group = "form")]
-    pub(crate) json: bool,
-    /// Print a line of CSV for each text.
-    #[arg(long, group = "form")]
-    pub(crate) csv: bool,
-    /// Print Markdown for a pull request.
-    #[arg(long, group = "form")]
-    pub(crate) markdown: bool,
+    /// The form to print or to write to a file: terminal, json (all counts; `healbench schema errors` prints its schema), csv (a line for
+    /// each text), or markdown (for a pull request). May be repeated [default: terminal]
+    #[arg(long, value_name = "FORM[=FILE]")]
+    pub(crate) output: Vec<Output<ErrorForm>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

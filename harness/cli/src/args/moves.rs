@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::Output;
 use super::errors::{ErrorSources, WithEpisodes};
+use super::forms::TextForm;
 use crate::run_name::run_name;
 
 /// Fits a simulated reader to what agents did after errors, in runs or imported logs, and judges it by tasks and suites that it was not
@@ -59,7 +61,7 @@ pub(crate) struct MoveArgs {
     /// Also count episodes with a task that was injected to attack the agent.
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) with: Option<WithEpisodes>,
-    /// Print JSON; `healbench schema` prints its schema.
-    #[arg(long)]
-    pub(crate) json: bool,
+    /// The form to print or to write to a file: terminal, json (`healbench schema` prints its schema). May be repeated [default: terminal]
+    #[arg(long, value_name = "FORM[=FILE]")]
+    pub(crate) output: Vec<Output<TextForm>>,
 }

@@ -1,5 +1,7 @@
 //! The options of `plan --detect`.
 
+use super::Output;
+use super::forms::TextForm;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -26,9 +28,9 @@ pub(crate) struct SizeArgs {
     /// Measure them between these two conditions of the run instead.
     #[arg(long, num_args = 2, value_names = ["REFERENCE", "CONDITION"], requires = "from")]
     pub(crate) pair: Option<Vec<String>>,
-    /// Print the sizes as JSON.
-    #[arg(long, requires = "detect")]
-    pub(crate) json: bool,
+    /// The form to print or to write to a file: terminal, json. May be repeated [default: terminal]
+    #[arg(long, value_name = "FORM[=FILE]", requires = "detect")]
+    pub(crate) output: Vec<Output<TextForm>>,
 }
 
 fn parse_detect(text: &str) -> Result<f64, String> {

@@ -14,15 +14,17 @@ use healbench_render::{
 use healbench_store::{RunDir, RunManifest, RunStatus};
 use healbench_text::{part_of, shell_quote};
 
-use super::errors::{ErrorsRequest, Form, print_errors};
-use super::report::{of_one_state, until_one_state, write_page};
+use super::errors::{self, ErrorsRequest};
+use super::outputs;
+use super::report::{name_pages, of_one_state, until_one_state};
 use super::scenario_changes::scenario_changes;
-use crate::args::CompareArgs;
+use crate::args::{CompareArgs, ComparisonForm, ErrorForm};
 use crate::error::{CliError, ErrorKind, ExitStatus};
 use crate::terminal::Terminal;
 
 /// Prints the differences between two runs, or between the cells of one.
 pub(crate) fn compare(args: &CompareArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+    outputs::check(&args.output, std::iter::empty())?;
     until_one_state(|| compare_once(args, terminal))
 }
 
@@ -58,22 +60,22 @@ fn compare_once(args: &CompareArgs, terminal: &Terminal) -> Result<ExitStatus, C
         Change::NotComparable => ExitStatus::Incomplete,
         _ => ExitStatus::Success,
     };
-    if args.json {
-        terminal.result(&json(&found)?)?;
-        return Ok(status);
-    }
-    if args.markdown {
-        terminal.result(&comparison_markdown(&found))?;
-        return Ok(status);
-    }
-    if let Some(file) = &args.html {
-        let scenario_changes = &scenario_changes((&base, &base_manifest.plan), (&run, &manifest.plan));
-        let page = html::comparison(&ComparisonPage { comparison: &found, addresses: None, scenario_changes });
-        write_page(file, &page, terminal)?;
-        return Ok(status);
-    }
-    let options = ComparisonOptions { width: terminal.width(), color: terminal.colors_results(), flips: args.flips };
-    terminal.result(&comparison(&found, options))?;
+    let render = |form, printed: bool| {
+        Ok(match form {
+            ComparisonForm::Json => json(&found)?,
+            ComparisonForm::Markdown => comparison_markdown(&found),
+            ComparisonForm::Html => {
+                let scenario_changes = &scenario_changes((&base, &base_manifest.plan), (&run, &manifest.plan));
+                html::comparison(&ComparisonPage { comparison: &found, addresses: None, scenario_changes })
+            }
+            ComparisonForm::Terminal => {
+                let color = printed && terminal.colors_results();
+                comparison(&found, ComparisonOptions { width: terminal.width(), color, flips: args.flips })
+            }
+        })
+    };
+    outputs::write(&args.output, ComparisonForm::Terminal, terminal, render)?;
+    name_pages(&args.output, ComparisonForm::Html, terminal);
     Ok(status)
 }
 
@@ -88,20 +90,21 @@ const SHOWN_TEXTS: usize = 20;
 
 /// Prints the error texts that two traces have in common.
 fn print_changes(changes: &ErrorChanges, args: &CompareArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
-    if args.html.is_some() {
-        let message =
-            "two traces have no page: their error texts are compared as text, with `--json` or with `--markdown`";
-        return Err(CliError::new(message).kind(ErrorKind::Invalid));
-    }
-    let text = if args.json {
-        json(changes)?
-    } else if args.markdown {
-        error_changes_markdown(changes, SHOWN_TEXTS)
-    } else {
-        let (width, color) = (terminal.width(), terminal.colors_results());
-        render_changes(changes, ErrorOptions { width, color, limit: SHOWN_TEXTS })
-    };
-    terminal.result(&text)?;
+    outputs::write(&args.output, ComparisonForm::Terminal, terminal, |form, printed| {
+        Ok(match form {
+            ComparisonForm::Html => {
+                let message = "two traces have no page: their error texts are compared as text";
+                let help = "leave out `--output html`, or take `json` or `markdown`";
+                return Err(CliError::new(message).kind(ErrorKind::Invalid).help(help));
+            }
+            ComparisonForm::Json => json(changes)?,
+            ComparisonForm::Markdown => error_changes_markdown(changes, SHOWN_TEXTS),
+            ComparisonForm::Terminal => {
+                let color = printed && terminal.colors_results();
+                render_changes(changes, ErrorOptions { width: terminal.width(), color, limit: SHOWN_TEXTS })
+            }
+        })
+    })?;
     Ok(ExitStatus::Success)
 }
 
@@ -114,21 +117,29 @@ fn compare_cells(
 ) -> Result<ExitStatus, CliError> {
     // Clap requires an axis if there is no candidate.
     let axis = args.by.unwrap_or(Axis::FORMAT);
-    if side.manifest.plan.is_trace() && axis == Axis::Agent && args.html.is_none() {
+    let has_page = args.output.iter().any(|output| output.renderer == ComparisonForm::Html);
+    if side.manifest.plan.is_trace() && axis == Axis::Agent && !has_page {
         let query = ErrorQuery { by: Some(ErrorAxis::Agent), ..ErrorQuery::default() };
-        let form = Form::of(args.json, args.markdown, false);
-        let request = ErrorsRequest { query, form, ..ErrorsRequest::default() };
-        return print_errors(run, side.manifest, &request, terminal);
+        let request = ErrorsRequest { query, ..ErrorsRequest::default() };
+        outputs::write(&args.output, ComparisonForm::Terminal, terminal, |form, printed| {
+            let form = match form {
+                ComparisonForm::Json => ErrorForm::Json,
+                ComparisonForm::Markdown => ErrorForm::Markdown,
+                ComparisonForm::Terminal | ComparisonForm::Html => ErrorForm::Terminal,
+            };
+            errors::render(run, side.manifest, &request, form, printed, terminal)
+        })?;
+        return Ok(ExitStatus::Success);
     }
     let found = of_one_state(run, side.manifest, || Ok(matrix(side, axis, args.reference.as_deref())?))?;
-    if let Some(file) = &args.html {
-        return write_page(file, &html::matrix_page(&found), terminal);
-    }
-    let text = match (args.json, args.markdown) {
-        (true, _) => json(&found)?,
-        (false, true) => matrix_markdown(&found),
-        (false, false) => render_matrix(&found, terminal.width(), terminal.colors_results()),
-    };
-    terminal.result(&text)?;
+    outputs::write(&args.output, ComparisonForm::Terminal, terminal, |form, printed| {
+        Ok(match form {
+            ComparisonForm::Json => json(&found)?,
+            ComparisonForm::Markdown => matrix_markdown(&found),
+            ComparisonForm::Html => html::matrix_page(&found),
+            ComparisonForm::Terminal => render_matrix(&found, terminal.width(), printed && terminal.colors_results()),
+        })
+    })?;
+    name_pages(&args.output, ComparisonForm::Html, terminal);
     Ok(ExitStatus::Success)
 }

@@ -5,8 +5,9 @@ use healbench_render::{ErrorOptions, errors as render_errors, errors_csv, errors
 use healbench_store::{RunDir, RunManifest, RunStatus};
 use healbench_text::{part_of, shell_quote};
 
+use super::outputs;
 use super::report::{of_one_state, until_one_state};
-use crate::args::{ErrorSources, ErrorsArgs};
+use crate::args::{ErrorForm, ErrorSources, ErrorsArgs};
 use crate::error::{CliError, ExitStatus};
 use crate::terminal::Terminal;
 
@@ -33,9 +34,12 @@ fn errors_once(args: &ErrorsArgs, terminal: &Terminal) -> Result<ExitStatus, Cli
         },
         with_attacks: args.with.is_some(),
         limit: args.limit,
-        form: Form::of(args.json, args.markdown, args.csv),
     };
-    print_errors(&run, &manifest, &request, terminal)
+    outputs::check(&args.output, std::iter::empty())?;
+    outputs::write(&args.output, ErrorForm::Terminal, terminal, |form, printed| {
+        render(&run, &manifest, &request, form, printed, terminal)
+    })?;
+    Ok(ExitStatus::Success)
 }
 
 /// A request for the error texts of a run.
@@ -45,52 +49,29 @@ pub(super) struct ErrorsRequest {
     pub(super) with_attacks: bool,
     /// The number of texts; `None` for the default of the form.
     pub(super) limit: Option<usize>,
-    pub(super) form: Form,
 }
 
-/// A form of the output.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) enum Form {
-    #[default]
-    Terminal,
-    Markdown,
-    Json,
-    Csv,
-}
-
-impl Form {
-    /// Returns the form that options ask for; they exclude each other.
-    pub(super) fn of(json: bool, markdown: bool, csv: bool) -> Form {
-        match (json, markdown, csv) {
-            (true, ..) => Form::Json,
-            (_, true, _) => Form::Markdown,
-            (.., true) => Form::Csv,
-            _ => Form::Terminal,
-        }
-    }
-}
-
-/// Prints the error texts of a run.
-pub(super) fn print_errors(
+/// Renders the error texts of a run; in color only if they are `printed`.
+pub(super) fn render(
     run: &RunDir,
     manifest: &RunManifest,
     request: &ErrorsRequest,
+    form: ErrorForm,
+    printed: bool,
     terminal: &Terminal,
-) -> Result<ExitStatus, CliError> {
+) -> Result<String, CliError> {
     let accepts = |row: &EpisodeRecord| request.with_attacks || !row.is_attacked();
     let mut texts = of_one_state(run, manifest, || Ok(error_texts(&Rows(run), manifest, request.query, &accepts)?))?;
     let limit = request.limit.unwrap_or(SHOWN);
-    let text = match request.form {
-        Form::Json | Form::Csv => {
+    Ok(match form {
+        ErrorForm::Json | ErrorForm::Csv => {
             texts.texts.truncate(request.limit.unwrap_or(usize::MAX));
-            if let Form::Json = request.form { json(&texts)? } else { errors_csv(&texts)? }
+            if form == ErrorForm::Json { json(&texts)? } else { errors_csv(&texts)? }
         }
-        Form::Markdown => errors_markdown(&texts, limit),
-        Form::Terminal => {
-            let options = ErrorOptions { width: terminal.width(), color: terminal.colors_results(), limit };
-            render_errors(&texts, options)
+        ErrorForm::Markdown => errors_markdown(&texts, limit),
+        ErrorForm::Terminal => {
+            let color = printed && terminal.colors_results();
+            render_errors(&texts, ErrorOptions { width: terminal.width(), color, limit })
         }
-    };
-    terminal.result(&text)?;
-    Ok(ExitStatus::Success)
+    })
 }

@@ -140,7 +140,7 @@ mod tests {
             "upload --token=$(cat token)",
             "TOKEN=$OTHER upload",
             "curl \"https://a.example/hook?key=$KEY\"",
-            "healbench report \"$HEALBENCH_RUN\" --html run.html && echo done",
+            "healbench report \"$HEALBENCH_RUN\" --output html=run.html && echo done",
             "echo author: me",
         ] {
             assert!(!holds_key(command), "{command}");

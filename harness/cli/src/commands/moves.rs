@@ -12,8 +12,9 @@ use healbench_render::{calibration, json, prediction, profile_toml, verdict_sent
 use healbench_store::{RunDir, RunManifest};
 use healbench_text::shell_quote;
 
+use super::outputs;
 use super::report::{of_one_state, until_one_state};
-use crate::args::{CalibrateArgs, ErrorSources, MoveArgs, PredictArgs};
+use crate::args::{CalibrateArgs, ErrorSources, MoveArgs, PredictArgs, TextForm};
 use crate::error::{CliError, ErrorKind, ExitStatus};
 use crate::load::load_profile_file;
 use crate::output::write_atomically;
@@ -24,6 +25,7 @@ const SEED: Seed = Seed(1);
 
 /// Fits a profile, prints how it fares on what it was not fitted to, and writes it.
 pub(crate) fn calibrate(args: &CalibrateArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+    outputs::check(&args.moves.output, std::iter::empty())?;
     let read = read_moves(&args.runs, &args.moves)?;
     let fitted = read.agents(&args.agent)?;
     let found = fit_and_judge(&read.observations, &fitted, SEED).ok_or_else(|| {
@@ -33,7 +35,10 @@ pub(crate) fn calibrate(args: &CalibrateArgs, terminal: &Terminal) -> Result<Exi
     if let Some(file) = &args.out {
         write_atomically(file, &profile_toml(&found, &head))?;
     }
-    terminal.result(&if args.moves.json { json(&found)? } else { calibration(&found, terminal.width()) })?;
+    outputs::write(&args.moves.output, TextForm::Terminal, terminal, |form, _| match form {
+        TextForm::Json => Ok(json(&found)?),
+        TextForm::Terminal => Ok(calibration(&found, terminal.width())),
+    })?;
     if let Some(file) = &args.out {
         let file = file.to_string_lossy();
         terminal.note(&format!(
@@ -64,6 +69,7 @@ pub(crate) fn predict(args: &PredictArgs, terminal: &Terminal) -> Result<ExitSta
         let help = "take one of the kind `moves`, such as one that `healbench calibrate` wrote";
         return Err(CliError::new(message).kind(ErrorKind::Invalid).help(help));
     };
+    outputs::check(&args.moves.output, std::iter::empty())?;
     let mut read = read_moves(&args.runs, &args.moves)?;
     let agents = read.agents(&args.agent)?;
     read.observations.moves.retain(|made| agents.contains(&made.agent));
@@ -73,10 +79,9 @@ pub(crate) fn predict(args: &PredictArgs, terminal: &Terminal) -> Result<ExitSta
             CliError::new("no error of these agents counts, so there is nothing to predict").kind(ErrorKind::Invalid)
         );
     }
-    terminal.result(&if args.moves.json {
-        json(&found)?
-    } else {
-        prediction(&found, &args.profile, file.fitted.as_ref(), terminal.width())
+    outputs::write(&args.moves.output, TextForm::Terminal, terminal, |form, _| match form {
+        TextForm::Json => Ok(json(&found)?),
+        TextForm::Terminal => Ok(prediction(&found, &args.profile, file.fitted.as_ref(), terminal.width())),
     })?;
     Ok(ExitStatus::Success)
 }

@@ -39,7 +39,7 @@ fn resolve_path(path: &Path) -> PathBuf {
 }
 
 /// Writes a report in each of the forms that were asked for, or prints it in the default form. `render` is told whether the
-/// text is printed.
+/// text is printed. Nothing is written unless all forms are there.
 pub(super) fn write<R: Copy>(
     outputs: &[Output<R>],
     default: R,
@@ -49,8 +49,9 @@ pub(super) fn write<R: Copy>(
     if outputs.is_empty() {
         return terminal.result(&render(default, true)?);
     }
-    for output in outputs {
-        let text = render(output.renderer, output.file.is_none())?;
+    let texts = outputs.iter().map(|output| render(output.renderer, output.file.is_none()));
+    let texts: Vec<String> = texts.collect::<Result<_, _>>()?;
+    for (output, text) in outputs.iter().zip(texts) {
         match &output.file {
             None => terminal.result(&text)?,
             Some(path) => write_atomically(path, &text)?,

@@ -7,7 +7,8 @@ use healbench_render::{json, sample_sizes as render_sizes};
 use healbench_store::RunDir;
 use healbench_text::{count, money, plain_text, pluralize};
 
-use crate::args::{PlanArgs, ShardArgs, SizeArgs};
+use super::outputs;
+use crate::args::{PlanArgs, ShardArgs, SizeArgs, TextForm};
 use crate::error::{CliError, ExitStatus};
 use crate::estimate::estimates;
 use crate::load::build_run_spec;
@@ -79,10 +80,10 @@ fn print_sizes(detect: f64, args: &SizeArgs, plan: &Plan, terminal: &Terminal) -
     };
     let sizes = sample_sizes(detect, args.power, assumptions, plan)
         .ok_or_else(|| CliError::new("these values have no sample size"))?;
-    let text = match args.json {
-        true => json(&sizes)?,
-        false => render_sizes(&sizes, terminal.width(), terminal.colors_results()),
-    };
-    terminal.result(&text)?;
+    outputs::check(&args.output, std::iter::empty())?;
+    outputs::write(&args.output, TextForm::Terminal, terminal, |form, printed| match form {
+        TextForm::Json => Ok(json(&sizes)?),
+        TextForm::Terminal => Ok(render_sizes(&sizes, terminal.width(), printed && terminal.colors_results())),
+    })?;
     Ok(ExitStatus::Success)
 }

@@ -1,5 +1,3 @@
-use std::path::Path;
-
 use healbench_analysis::{ErrorAxis, ErrorQuery, Report, Scope, error_texts, summarize};
 use healbench_core::EpisodeRecord;
 use healbench_frames::Rows;
@@ -9,55 +7,92 @@ use healbench_render::{Detail, TerminalOptions};
 use healbench_store::{RunDir, RunDirError, RunManifest, RunStatus};
 use healbench_text::shell_quote;
 
-use super::errors::{ErrorsRequest, Form, print_errors};
+use super::errors::{self, ErrorsRequest};
 use super::inspect::write_logs;
+use super::outputs;
 use super::transcript::each_transcript;
-use crate::args::ReportArgs;
+use crate::args::{ErrorForm, Output, ReportArgs, ReportForm};
 use crate::error::{CliError, ErrorKind, ExitStatus};
 use crate::load::run_spec_of;
-use crate::output::write_atomically;
 use crate::terminal::Terminal;
 
-/// Prints the report of a run, or writes it as a page.
+/// Prints the report of a run, or writes it in the forms that are asked for.
 pub(crate) fn report(args: &ReportArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+    outputs::check(&args.output, std::iter::empty())?;
+    let has = |form| args.output.iter().any(|output| output.renderer == form);
+    let is_detailed = args.all || args.by_scenario;
+    if is_detailed
+        && !args.output.is_empty()
+        && !has(ReportForm::Terminal)
+        && !(args.by_scenario && has(ReportForm::Csv))
+    {
+        return Err(CliError::new("`--all` and `--by-scenario` change none of these forms")
+            .kind(ErrorKind::Invalid)
+            .help("`--all` is for the form `terminal`, and `--by-scenario` for `terminal` and `csv`"));
+    }
     until_one_state(|| report_once(args, terminal))
 }
 
 fn report_once(args: &ReportArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     let (run, manifest) = RunDir::open(&args.run)?;
-    // A trace has no schedules, intended calls or conditions: its report is about its errors.
-    if manifest.plan.is_trace() && args.html.is_none() && args.inspect.is_none() {
-        let form = Form::of(args.json, args.markdown, args.csv);
-        return print_errors(&run, &manifest, &ErrorsRequest { form, ..ErrorsRequest::default() }, terminal);
-    }
-    let full_report = || of_one_state(&run, &manifest, || Ok(summarize(&Rows(&run), &manifest, Scope::Full)?));
-    if let Some(file) = &args.html {
-        let name = args.run.to_string_lossy();
-        return write_page(file, &run_page(&run, &manifest, &name, false)?, terminal);
-    }
-    if let Some(folder) = &args.inspect {
-        return write_logs(&run, &manifest, &args.run, folder, terminal);
-    }
-    if args.json {
-        terminal.result(&render::json(&full_report()?)?)?;
-    } else if args.markdown {
-        terminal.result(&render::markdown(&full_report()?))?;
-    } else if args.csv {
-        terminal.result(&render::csv(&full_report()?, args.by_scenario)?)?;
-    } else {
-        let detail = match (args.by_scenario, args.all) {
-            (true, _) => Detail::Scenarios,
-            (false, true) => Detail::Metrics,
-            (false, false) => Detail::Summary,
-        };
-        let report = of_one_state(&run, &manifest, || Ok(summarize(&Rows(&run), &manifest, Scope::Tables)?))?;
-        print_report(&report, detail, terminal)?;
-        if manifest.status == RunStatus::Interrupted {
-            let quoted_path = shell_quote(&args.run.to_string_lossy());
-            terminal.note(&format!("continue with: healbench run --resume {quoted_path}"));
+    let (logs, texts): (Vec<&Output<ReportForm>>, Vec<&Output<ReportForm>>) =
+        args.output.iter().partition(|output| output.renderer == ReportForm::Inspect);
+    let texts: Vec<Output<ReportForm>> = texts.into_iter().cloned().collect();
+    let computed = [ReportForm::Json, ReportForm::Markdown, ReportForm::Csv];
+    let is_trace = manifest.plan.is_trace();
+    let full = match texts.iter().any(|output| computed.contains(&output.renderer)) && !is_trace {
+        true => Some(of_one_state(&run, &manifest, || Ok(summarize(&Rows(&run), &manifest, Scope::Full)?))?),
+        false => None,
+    };
+    let render = |form, printed| match (form, &full) {
+        (ReportForm::Html, _) => run_page(&run, &manifest, &args.run.to_string_lossy(), false),
+        // A trace has no schedules, intended calls or conditions: its report is about its errors.
+        _ if is_trace => {
+            let form = match form {
+                ReportForm::Json => ErrorForm::Json,
+                ReportForm::Csv => ErrorForm::Csv,
+                ReportForm::Markdown => ErrorForm::Markdown,
+                ReportForm::Terminal | ReportForm::Html | ReportForm::Inspect => ErrorForm::Terminal,
+            };
+            errors::render(&run, &manifest, &ErrorsRequest::default(), form, printed, terminal)
         }
+        (ReportForm::Json, Some(full)) => Ok(render::json(full)?),
+        (ReportForm::Markdown, Some(full)) => Ok(render::markdown(full)),
+        (ReportForm::Csv, Some(full)) => Ok(render::csv(full, args.by_scenario)?),
+        _ => {
+            let detail = match (args.by_scenario, args.all) {
+                (true, _) => Detail::Scenarios,
+                (false, true) => Detail::Metrics,
+                (false, false) => Detail::Summary,
+            };
+            let report = of_one_state(&run, &manifest, || Ok(summarize(&Rows(&run), &manifest, Scope::Tables)?))?;
+            Ok(render_report(&report, detail, printed, terminal))
+        }
+    };
+    if !texts.is_empty() || logs.is_empty() {
+        outputs::write(&texts, ReportForm::Terminal, terminal, render)?;
+        name_pages(&texts, ReportForm::Html, terminal);
+    }
+    for log in logs {
+        let folder = log.file.as_deref().ok_or_else(|| {
+            CliError::new("logs for Inspect need a folder")
+                .kind(ErrorKind::Invalid)
+                .help("write `--output inspect=FOLDER`")
+        })?;
+        write_logs(&run, &manifest, &args.run, folder, terminal)?;
+    }
+    if !is_trace && manifest.status == RunStatus::Interrupted {
+        let quoted_path = shell_quote(&args.run.to_string_lossy());
+        terminal.note(&format!("continue with: healbench run --resume {quoted_path}"));
     }
     Ok(ExitStatus::Success)
+}
+
+/// Prints the names of the pages that were written.
+pub(super) fn name_pages<R: PartialEq>(outputs: &[Output<R>], page: R, terminal: &Terminal) {
+    for file in outputs.iter().filter(|output| output.renderer == page).filter_map(|output| output.file.as_ref()) {
+        terminal.note(&format!("page: {}", shell_quote(&file.to_string_lossy())));
+    }
 }
 
 /// Returns what is read of a run, or that it is being written if `run --resume` has replaced files meanwhile: rows of one file would
@@ -132,24 +167,15 @@ fn read_page_data(run: &RunDir, manifest: &RunManifest) -> Result<(Report, Trans
     Ok((report, transcripts))
 }
 
-/// Writes a page to a file, or prints it.
-pub(super) fn write_page(file: &Path, page: &str, terminal: &Terminal) -> Result<ExitStatus, CliError> {
-    if file == Path::new("-") {
-        terminal.result(page)?;
-    } else {
-        write_atomically(file, page)?;
-        terminal.note(&format!("page: {}", shell_quote(&file.to_string_lossy())));
-    }
-    Ok(ExitStatus::Success)
-}
-
 /// Prints the report: on one screen without more detail.
 pub(super) fn print(run: &RunDir, manifest: &RunManifest, detail: Detail, terminal: &Terminal) -> Result<(), CliError> {
-    print_report(&summarize(&Rows(run), manifest, Scope::Tables)?, detail, terminal)
+    let report = summarize(&Rows(run), manifest, Scope::Tables)?;
+    terminal.result(&render_report(&report, detail, true, terminal))
 }
 
-fn print_report(report: &Report, detail: Detail, terminal: &Terminal) -> Result<(), CliError> {
-    let lines = (detail == Detail::Summary).then(|| terminal.lines());
-    let options = TerminalOptions { width: terminal.width(), color: terminal.colors_results(), detail, lines };
-    terminal.result(&render::terminal(report, options))
+/// Renders the report for a terminal, whose colors and lines count only if it is `printed`.
+fn render_report(report: &Report, detail: Detail, printed: bool, terminal: &Terminal) -> String {
+    let lines = (detail == Detail::Summary && printed).then(|| terminal.lines());
+    let color = printed && terminal.colors_results();
+    render::terminal(report, TerminalOptions { width: terminal.width(), color, detail, lines })
 }

@@ -21,12 +21,14 @@ use healbench_text::{agree, count, part_of, plain_text, pluralize, shell_quote, 
 
 use super::hook::on_complete;
 use super::report;
+use super::view::open_browser;
 use crate::args::RunArgs;
 use crate::clock::timestamp;
 use crate::error::{CliError, ExitStatus};
 use crate::load::ModelSource;
 use crate::models::ModelClients;
 use crate::nearest_config::nearest_config;
+use crate::output::write_atomically;
 use crate::progress::{Beacon, ProgressState, RunProgress};
 use crate::run_spec::{AgentConfig, RunSpec};
 use crate::signals::{LIMIT, exit, supervise_with};
@@ -69,7 +71,8 @@ pub(crate) fn run(args: &RunArgs, terminal: &Terminal) -> Result<ExitStatus, Cli
         0 => Ok(()),
         // Whoever ends a program does not wait for a report.
         _ if matches!(end.stopped, Some(StopReason::Interrupt)) => Ok(()),
-        _ => report::print(run, manifest, detail(args), terminal),
+        _ => report::print(run, manifest, detail(args), terminal)
+            .and_then(|()| write_page(run, manifest, args, terminal)),
     };
     // Print how to resume even if the report failed.
     let status = print_ending(run, manifest, end, args, terminal)?;
@@ -78,6 +81,19 @@ pub(crate) fn run(args: &RunArgs, terminal: &Terminal) -> Result<ExitStatus, Cli
         ExitStatus::Success => on_complete(args.on_complete.as_deref(), run.path(), &supervisor, terminal),
         status => Ok(status),
     }
+}
+
+/// Writes the page that is asked for, and opens it.
+fn write_page(run: &RunDir, manifest: &RunManifest, args: &RunArgs, terminal: &Terminal) -> Result<(), CliError> {
+    let Some(file) = &args.html else { return Ok(()) };
+    let page = report::run_page(run, manifest, &run.path().to_string_lossy(), false)?;
+    write_atomically(file, &page)?;
+    let name = file.to_string_lossy();
+    terminal.note(&format!("page: {}", shell_quote(&name)));
+    if args.open {
+        open_browser(&name, terminal);
+    }
+    Ok(())
 }
 
 /// Runs the missing episodes, and writes all files of the run.
@@ -294,7 +310,7 @@ fn print_ending(
         None => {
             let (path, first) = (quoted_path(run), manifest.episodes().get(0).unwrap_or_default());
             terminal.note(&format!(
-                "run: {path}\nall numbers: healbench report {path} --all\na page: healbench report {path} --html report.html\n\
+                "run: {path}\nall numbers: healbench report {path} --all\na page: healbench report {path} --output html=report.html\n\
                  every episode in a browser: healbench view {path} --open\none transcript: healbench show {path} {first}"
             ));
             Ok(ExitStatus::Success)

@@ -9,13 +9,14 @@ use healbench_store::{ShardState, Survey, SurveyedShard, survey};
 use healbench_text::{count, part_of, plain_text};
 use serde::Serialize;
 
+use super::outputs;
 use super::shards::{ACTIVE_S, FoundShard, find_shards, is_recent};
-use crate::args::StatusArgs;
+use crate::args::{StatusArgs, TextForm};
 use crate::error::{CliError, ExitStatus};
 use crate::progress::BeaconFile;
 use crate::terminal::Terminal;
 
-/// The status of the shards of a run, as `--json` prints it.
+/// The status of the shards of a run, as `--output json` prints it.
 #[derive(Debug, Serialize)]
 struct Status {
     /// The number of shards of the run; null if no shard says it.
@@ -70,12 +71,12 @@ pub(crate) fn status(args: &StatusArgs, terminal: &Terminal) -> Result<ExitStatu
     }
     let all = |status: &Status| status.directories.iter().all(|directory| directory.state == "complete");
     let is_complete = status.todo.is_empty() && status.shards.is_some() && all(&status);
-    let text = match (args.todo, args.json) {
-        (true, _) => format!("{}\n", format_numbers(&status.todo)),
-        (_, true) => json(&status)?,
-        _ => format_status(&status),
-    };
-    terminal.result(&text)?;
+    outputs::check(&args.output, std::iter::empty())?;
+    outputs::write(&args.output, TextForm::Terminal, terminal, |form, _| match form {
+        TextForm::Terminal if args.todo => Ok(format!("{}\n", format_numbers(&status.todo))),
+        TextForm::Terminal => Ok(format_status(&status)),
+        TextForm::Json => Ok(json(&status)?),
+    })?;
     Ok(if is_complete { ExitStatus::Success } else { ExitStatus::Incomplete })
 }
 

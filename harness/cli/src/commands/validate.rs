@@ -1,11 +1,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use healbench_core::Seed;
 use healbench_runner::{LeakAudit, LeakKind, LeakMatch, LeakPlace, audit_leaks};
 use healbench_text::{plain_text, pluralize};
 
-use crate::args::{LeakOutput, ValidateArgs};
+use super::outputs;
+use crate::args::{TextForm, ValidateArgs};
 use crate::error::{CliError, ExitStatus};
 use crate::load::{findings, scenarios};
 use crate::terminal::Terminal;
@@ -20,14 +22,16 @@ pub(crate) fn validate(args: &ValidateArgs, terminal: &Terminal) -> Result<ExitS
     if args.leaks {
         let audits = scenarios.iter().map(|scenario| audit_leaks(scenario, AUDITED.0, AUDITED.1));
         let audits: Vec<LeakAudit> = audits.collect::<Result<_, _>>()?;
-        let shown = match args.output {
-            LeakOutput::Text => render_leaks(&audits),
-            LeakOutput::Json => {
-                let json = serde_json::json!({"seed": AUDITED.0, "trials": AUDITED.1, "scenarios": audits});
-                format!("{json:#}\n")
-            }
-        };
-        terminal.result(&shown)?;
+        outputs::check(&args.output, args.files.iter().map(PathBuf::as_path).filter(|path| path.is_file()))?;
+        outputs::write(&args.output, TextForm::Terminal, terminal, |form, _| {
+            Ok(match form {
+                TextForm::Terminal => render_leaks(&audits),
+                TextForm::Json => {
+                    let json = serde_json::json!({"seed": AUDITED.0, "trials": AUDITED.1, "scenarios": audits});
+                    format!("{json:#}\n")
+                }
+            })
+        })?;
         return Ok(ExitStatus::Success);
     }
     let count = pluralize(scenarios.len() as u64, "scenario");

@@ -108,7 +108,7 @@ pub(crate) fn view(args: &ViewArgs, terminal: &Terminal) -> Result<ExitStatus, C
     let folder = RunFolder::open(&args.folder)?;
     if !has_http_date(SystemTime::now()) {
         return Err(CliError::new("this machine's clock is before 1970 or after 9999, which no HTTP answer can say")
-            .help("set the clock, or write a page with `healbench report RUN --html FILE`"));
+            .help("set the clock, or write a page with `healbench report RUN --output html=FILE`"));
     }
     let port_error = |source: io::Error| {
         CliError::new(format_args!("cannot listen on port {}: {source}", args.port))
@@ -135,8 +135,8 @@ pub(crate) fn view(args: &ViewArgs, terminal: &Terminal) -> Result<ExitStatus, C
     Ok(ExitStatus::Success)
 }
 
-/// Opens an address of this program in the default browser. It listens already, so that the browser waits at most for the page.
-fn open_browser(address: &str, terminal: &Terminal) {
+/// Opens an address in the default browser.
+pub(super) fn open_browser(address: &str, terminal: &Terminal) {
     let (program, arguments): (&str, &[&str]) = match std::env::consts::OS {
         "macos" => ("open", &[]),
         "windows" => ("cmd", &["/C", "start", ""]),

@@ -59,7 +59,7 @@ fn a_run_has_each_condition_once_for_each_client() {
         let args = ["run", "quickstart", "--agent", "scripted:typical", "--condition", "sdk-typescript,fusion"];
         let args = [&args[..], &["--trials", "3", "--quiet", "--out", out], more].concat();
         sandbox.ok(&args);
-        serde_json::from_str::<Value>(&sandbox.ok(&["report", out, "--json"]).out).unwrap()
+        serde_json::from_str::<Value>(&sandbox.ok(&["report", out, "--output=json"]).out).unwrap()
     };
     let plain = by_condition(&run("plain", &[]));
     let clients = "client=codex-0.169.0,opencode-1.18.33,qwen-code-0.15.10";
@@ -76,7 +76,7 @@ fn a_run_has_each_condition_once_for_each_client() {
     // Responses are shown alike in any order of threads.
     assert_eq!(all, by_condition(&run("threads", &["--vary", clients, "--jobs", "3"])));
     let compared: Value =
-        serde_json::from_str(&sandbox.ok(&["compare", "all", "--by", "client", "--json"]).out).unwrap();
+        serde_json::from_str(&sandbox.ok(&["compare", "all", "--by", "client", "--output=json"]).out).unwrap();
     assert_eq!(compared["rows"], json!(["raw", "codex-0.169.0", "opencode-1.18.33", "qwen-code-0.15.10"]));
     assert_eq!((&compared["reference"], &compared["axis"]), (&json!("raw"), &json!("client")));
     assert_eq!(compared["columns"].as_array().unwrap().len(), 2);

@@ -40,7 +40,7 @@ fn the_status_names_every_shard_that_is_not_complete() {
     let shown = half.out.lines().map(|line| line.split_once(", and had ").map_or(line, |(start, _)| start));
     insta::assert_snapshot!(shown.collect::<Vec<_>>().join("\n"));
     assert_eq!(status(&["--todo"]).out, "3-6\n");
-    let json: serde_json::Value = serde_json::from_str(&status(&["--json"]).out).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&status(&["--output=json"]).out).unwrap();
     assert_eq!((&json["shards"], &json["missing"]), (&6.into(), &serde_json::json!([3, 4, 5, 6])));
     assert_eq!(sandbox.start(&["status", "shards", "--shards", "7"]).code, Some(4));
 
@@ -88,7 +88,8 @@ fn the_status_names_what_a_killed_process_left() {
     assert!(shown.contains(expected), "{shown}");
     // Somebody writes to this one.
     std::fs::write(sandbox.path("shards/.two.healbench-a.part/calls.parquet"), "").unwrap();
-    let json: serde_json::Value = serde_json::from_str(&sandbox.start(&["status", "shards", "--json"]).out).unwrap();
+    let json: serde_json::Value =
+        serde_json::from_str(&sandbox.start(&["status", "shards", "--output=json"]).out).unwrap();
     assert_eq!(json["leftovers"], serde_json::json!(["shards/.healbench-7-0.part", "shards/.two.healbench-a.old"]));
 }
 

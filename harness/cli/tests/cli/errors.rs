@@ -14,7 +14,7 @@ fn sandbox() -> Sandbox {
 }
 
 fn json(sandbox: &Sandbox, args: &[&str]) -> Value {
-    serde_json::from_str(&sandbox.ok(&[&["errors", "run", "--json"], args].concat()).out).unwrap()
+    serde_json::from_str(&sandbox.ok(&[&["errors", "run", "--output=json"], args].concat()).out).unwrap()
 }
 
 fn numbers(entries: &Value, key: &str) -> Vec<u64> {
@@ -25,7 +25,7 @@ fn numbers(entries: &Value, key: &str) -> Vec<u64> {
 fn totals_are_those_of_the_report_of_all_texts_and_of_all_groups() {
     let sandbox = sandbox();
     let found = json(&sandbox, &[]);
-    let report: Value = serde_json::from_str(&sandbox.ok(&["report", "run", "--json"]).out).unwrap();
+    let report: Value = serde_json::from_str(&sandbox.ok(&["report", "run", "--output=json"]).out).unwrap();
     let rows = || report["agents"].as_array().unwrap().iter().flat_map(|agent| agent["rows"].as_array().unwrap());
     let wasted: u64 = rows().map(|row| row["wasted_tokens"]["numerator"].as_u64().unwrap()).sum();
     assert_eq!(
@@ -63,8 +63,8 @@ fn texts_are_sorted_and_limited() {
         let found = numbers(&json(&sandbox, &["--sort", order])["texts"], key);
         assert!(found.len() > 5 && found.is_sorted_by(|a, b| a >= b), "{order}: {found:?}");
     }
-    let all = sandbox.ok(&["errors", "run", "--csv"]).out;
-    let some = sandbox.ok(&["errors", "run", "--csv", "--limit", "2"]).out;
+    let all = sandbox.ok(&["errors", "run", "--output=csv"]).out;
+    let some = sandbox.ok(&["errors", "run", "--output=csv", "--limit", "2"]).out;
     assert!(some.lines().count() == 3 && all.starts_with(&some), "{some}");
     let shown = sandbox.ok(&["errors", "run", "--limit", "1"]).out;
     assert!(shown.matches("example: episode").count() == 1 && shown.contains("Left out: "), "{shown}");
@@ -75,7 +75,7 @@ fn the_answer_comes_first_and_an_example_is_a_failed_call() {
     let sandbox = sandbox();
     let found = json(&sandbox, &[]);
     let [calls, tasks] = ["calls", "tasks"].map(|key| found["totals"][key].as_u64().unwrap());
-    for args in [&[][..], &["--markdown"], &["--by", "condition"]] {
+    for args in [&[][..], &["--output=markdown"], &["--by", "condition"]] {
         let out = sandbox.ok(&[&["errors", "run"], args].concat()).out;
         let answer = format!("{} in {tasks} tasks, in ", healbench_text::pluralize(calls, "error"));
         assert!(out.contains(&answer) && unbroken(&out).contains("Costliest: "), "{args:?}: {out}");
@@ -132,7 +132,11 @@ fn a_run_without_errors_says_so() {
 #[test]
 fn forms_exclude_each_other() {
     let sandbox = sandbox();
-    for forms in [["--json", "--csv"], ["--csv", "--markdown"], ["--json", "--markdown"]] {
+    for forms in [
+        ["--output=json", "--output=csv"],
+        ["--output=csv", "--output=markdown"],
+        ["--output=json", "--output=markdown"],
+    ] {
         let result = sandbox.start(&[&["errors", "run"], &forms[..]].concat());
         assert_eq!((result.code, result.out.as_str()), (Some(2), ""), "{}", result.err);
     }

@@ -79,7 +79,7 @@ fn a_template_that_asks_for_endless_memory_is_one_error() {
     }
     // A page has everything else.
     set_template(&run, r#"{{ "a\nb"|indent(10000000000) }}"#);
-    assert!(sandbox.ok(&["report", "r", "--html", "-"]).out.trim_end().ends_with("</html>"));
+    assert!(sandbox.ok(&["report", "r", "--output", "html"]).out.trim_end().ends_with("</html>"));
 }
 
 /// Every file that a run directory may have.
@@ -116,7 +116,7 @@ fn a_pipe_or_device_in_the_place_of_a_file_hangs_no_command() {
             }
             for args in [
                 &["show", "r", "0"][..],
-                &["report", "r", "--html", "page.html"],
+                &["report", "r", "--output", "html=page.html"],
                 &["compare", "r", "r"],
                 &["gate", "base.toml", "r"],
                 &["merge", "r", "--out", "merged"],

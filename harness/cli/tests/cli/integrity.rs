@@ -57,11 +57,11 @@ fn flip_bits(flips: usize) {
                 &["show", "a", "7"],
                 &["bless", "a", "--out", "baseline.toml"],
                 &["run", "--resume", "a"],
-                &["report", "a", "--json"],
+                &["report", "a", "--output=json"],
             ],
         ),
         ("shard", &[&["merge", "shard", "other", "--out", "merged"], &["report", "shard"]]),
-        ("server", &[&["show", "server", "0"], &["report", "server", "--json"]]),
+        ("server", &[&["show", "server", "0"], &["report", "server", "--output=json"]]),
     ];
     let start = |args: &[&str]| {
         let result = sandbox.start(args);
@@ -215,6 +215,6 @@ fn a_file_that_does_not_belong_to_a_run_is_not_read() {
     fs::remove_file(sandbox.path("a/transcripts.jsonl.zst")).unwrap();
     // Files of the user are no part of the run.
     sandbox.write("a/notes.txt", "mine");
-    sandbox.ok(&["report", "a", "--html", "a/report.html"]);
+    sandbox.ok(&["report", "a", "--output", "html=a/report.html"]);
     sandbox.ok(&["report", "a"]);
 }

@@ -159,7 +159,7 @@ fn conditions_that_differ_in_their_contract_changes_are_two_cells() {
     sandbox
         .ok(&[&args[..], &["run", "quickstart", "--vary", "contract=on,all-severities+lock:contracts.lock"]].concat());
     let rows = |args: &[&str]| -> serde_json::Value { serde_json::from_str(&sandbox.ok(args).out).unwrap() };
-    let report = rows(&["report", "run", "--json"]);
+    let report = rows(&["report", "run", "--output=json"]);
     let names: Vec<&str> =
         report["agents"][0]["rows"].as_array().unwrap().iter().map(|row| row["condition"].as_str().unwrap()).collect();
     assert_eq!(names[..2], ["none bare", "all fusion-text"]);
@@ -169,7 +169,7 @@ fn conditions_that_differ_in_their_contract_changes_are_two_cells() {
     assert_eq!(text.matches("[[cells]]").count(), 3, "{text}");
     sandbox.ok(&["gate", "base.toml", "run"]);
     // What is compared has a cell in each row.
-    let by = |axis: &str| rows(&["compare", "run", "--by", axis, "--json"]);
+    let by = |axis: &str| rows(&["compare", "run", "--by", axis, "--output=json"]);
     let pairs = |matrix: &serde_json::Value| {
         let columns = matrix["columns"].as_array().unwrap().iter();
         columns

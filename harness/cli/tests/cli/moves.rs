@@ -40,7 +40,7 @@ fn a_fitted_reader_is_written_judged_played_and_named_in_reports() {
     sandbox.ok(&[&fitted[..5], &["again.toml", "--source", "our logs, MIT"]].concat());
     assert_eq!(std::fs::read_to_string(sandbox.path("again.toml")).unwrap(), text);
     let json: Value =
-        serde_json::from_str(&sandbox.ok(&["calibrate", "trace", "--agent", "m-1", "--json"]).out).unwrap();
+        serde_json::from_str(&sandbox.ok(&["calibrate", "trace", "--agent", "m-1", "--output=json"]).out).unwrap();
     assert_eq!((&json["others"][0], &json["profile"]["agent"]), (&"m-2".into(), &"m-1".into()));
     let run = [
         "run",
@@ -55,7 +55,7 @@ fn a_fitted_reader_is_written_judged_played_and_named_in_reports() {
     let report = sandbox.ok(&run).out.replace('\n', " ");
     let note = "m-1.toml: fitted to our logs, MIT, 20";
     assert!(report.contains(note) && report.contains("typical: not fitted"), "{report}");
-    let report: Value = serde_json::from_str(&sandbox.ok(&["report", "run", "--json"]).out).unwrap();
+    let report: Value = serde_json::from_str(&sandbox.ok(&["report", "run", "--output=json"]).out).unwrap();
     assert_eq!(report["agents"][0]["fitted"]["agents"][0], "m-1");
     assert!(report["agents"][1]["fitted"].is_null());
 }
@@ -66,7 +66,7 @@ fn predictions_stand_beside_what_happened() {
     trace(&sandbox);
     sandbox.ok(&["calibrate", "trace", "--agent", "m-1", "--out", "m-1.toml"]);
     let score = |agent: &str| -> f64 {
-        let args = ["predict", "--profile", "m-1.toml", "trace", "--agent", agent, "--json"];
+        let args = ["predict", "--profile", "m-1.toml", "trace", "--agent", agent, "--output=json"];
         let json: Value = serde_json::from_str(&sandbox.ok(&args).out).unwrap();
         assert_eq!(json["first"][0]["moves"], 12);
         json["scores"]["log"].as_f64().unwrap()

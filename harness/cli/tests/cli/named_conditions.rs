@@ -15,7 +15,7 @@ fn run(sandbox: &Sandbox, out: &str, options: &[&str]) -> CommandResult {
 }
 
 fn report(sandbox: &Sandbox, run: &str) -> Value {
-    serde_json::from_str(&sandbox.ok(&["report", run, "--json"]).out).unwrap()
+    serde_json::from_str(&sandbox.ok(&["report", run, "--output=json"]).out).unwrap()
 }
 
 const ALL: &str = "bare,sdk-typescript,sdk-typescript+recovery,sdk-python,fusion";
@@ -64,10 +64,10 @@ fn the_name_is_in_every_output() {
         ("run", shown.out),
         ("plan", sandbox.ok(&[&["plan", "quickstart", "--condition", ALL][..], &AGENT].concat()).out),
         ("manifest", manifest["plan"]["conditions"].to_string()),
-        ("markdown", sandbox.ok(&["report", "a", "--markdown"]).out),
-        ("csv", sandbox.ok(&["report", "a", "--csv"]).out),
-        ("json", sandbox.ok(&["report", "a", "--json"]).out),
-        ("html", sandbox.ok(&["report", "a", "--html", "-"]).out),
+        ("markdown", sandbox.ok(&["report", "a", "--output=markdown"]).out),
+        ("csv", sandbox.ok(&["report", "a", "--output=csv"]).out),
+        ("json", sandbox.ok(&["report", "a", "--output=json"]).out),
+        ("html", sandbox.ok(&["report", "a", "--output", "html"]).out),
         ("matrix", sandbox.ok(&["compare", "a", "--by", "condition"]).out),
     ];
     for (what, text) in outputs {
@@ -91,7 +91,7 @@ fn cells_are_paired_by_condition() {
     run(&sandbox, "a", &["--condition", "sdk-typescript,sdk-typescript+recovery"]);
     run(&sandbox, "b", &["--condition", "fusion,sdk-typescript+recovery"]);
     run(&sandbox, "c", &["--guardrails", "healing", "--format", "zod-lines", "--vary", "undeclared=strip"]);
-    let compared: Value = serde_json::from_str(&sandbox.ok(&["compare", "a", "b", "--json"]).out).unwrap();
+    let compared: Value = serde_json::from_str(&sandbox.ok(&["compare", "a", "b", "--output=json"]).out).unwrap();
     let cells = compared["cells"].as_array().unwrap();
     assert_eq!(cells.iter().map(|cell| &cell["condition"]).collect::<Vec<_>>(), ["sdk-typescript+recovery"]);
     assert_eq!((cells[0]["changed"].as_u64(), compared["unpaired"][0]["subject"].as_str()), (Some(0), Some("fusion")));
@@ -254,7 +254,8 @@ fn levels_of_content_are_conditions_of_a_run() {
         ("content", ["diagnosis", "next-step"], ["all fusion-xml", "all zod-json"]),
         ("format", ["fusion-xml", "zod-json"], ["all diagnosis", "all next-step"]),
     ] {
-        let matrix: Value = serde_json::from_str(&sandbox.ok(&["compare", "a", "--by", axis, "--json"]).out).unwrap();
+        let matrix: Value =
+            serde_json::from_str(&sandbox.ok(&["compare", "a", "--by", axis, "--output=json"]).out).unwrap();
         assert_eq!(matrix["rows"], serde_json::json!(rows));
         let titles: Vec<&Value> =
             matrix["columns"].as_array().unwrap().iter().map(|column| &column["condition"]).collect();
@@ -266,7 +267,7 @@ fn levels_of_content_are_conditions_of_a_run() {
         let shown = sandbox.ok(&["compare", "a", "--by", axis]).out;
         assert!(shown.contains("interaction") && shown.contains("next-step in zod-json"), "{shown}");
     }
-    let markdown = sandbox.ok(&["report", "a", "--markdown"]).out;
+    let markdown = sandbox.ok(&["report", "a", "--output=markdown"]).out;
     assert!(markdown.contains("next-step in zod-json"), "{markdown}");
     let other = sandbox
         .ok(&["show", "a", "4", "--guardrails", "all", "--format", "fusion-xml", "--vary", "content=placebo"])

@@ -210,7 +210,7 @@ fn unknown_numbers_of_programs_are_never_zero() {
         let result = CommandResult::new(with_key(&sandbox, &run).output().unwrap());
         assert_eq!(result.code, Some(0), "{}", result.err);
     }
-    let table = sandbox.ok(&["report", "base", "--csv"]).out;
+    let table = sandbox.ok(&["report", "base", "--output=csv"]).out;
     let mut lines = table.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let columns = lines.next().unwrap();
     let cells: Vec<Vec<&str>> = lines.collect();
@@ -255,13 +255,13 @@ fn unknown_numbers_of_programs_are_never_zero() {
         assert!(rates > 0, "{value}");
     };
     for args in [
-        &["report", "base", "--json"][..],
-        &["compare", "base", "--by", "condition", "--json"],
-        &["compare", "base", "candidate", "--json"],
+        &["report", "base", "--output=json"][..],
+        &["compare", "base", "--by", "condition", "--output=json"],
+        &["compare", "base", "candidate", "--output=json"],
     ] {
         null_rates(&serde_json::from_str(&sandbox.ok(args).out).unwrap());
     }
-    let page = sandbox.ok(&["report", "base", "--html", "-"]).out;
+    let page = sandbox.ok(&["report", "base", "--output", "html"]).out;
     let server = Server::start(&sandbox, &["base"]);
     for page in [visible_html(&page), server.ok("/")] {
         assert!(!page.contains("NaN") && !page.contains("US $ 0"), "{page}");

@@ -30,7 +30,7 @@ fn the_first_command_measures_the_guardrails() {
     assert!(result.out.contains("scripted:perfect"), "{}", result.out);
     assert!(result.err.contains("healbench report run"), "{}", result.err);
 
-    let report: Value = serde_json::from_str(&sandbox.ok(&["report", "run", "--json"]).out).unwrap();
+    let report: Value = serde_json::from_str(&sandbox.ok(&["report", "run", "--output=json"]).out).unwrap();
     let rows = rows(&report);
     assert_eq!(rows.len(), 12, "three agents under four conditions");
     assert_eq!(report["reference"], "sdk-typescript");

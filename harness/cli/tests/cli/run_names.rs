@@ -24,7 +24,7 @@ fn latest_is_the_newest_complete_run() {
     };
     let text = fs::read_to_string(&manifest).unwrap();
     fs::write(&manifest, sealed(&started(&text, "2099"))).unwrap();
-    assert!(sandbox.ok(&["report", "latest", "--inspect", "logs"]).err.contains("4 logs in logs"));
+    assert!(sandbox.ok(&["report", "latest", "--output", "inspect=logs"]).err.contains("4 logs in logs"));
     let names: Vec<String> = fs::read_dir(sandbox.path("logs"))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -47,7 +47,17 @@ fn a_built_in_scenario_is_found_by_its_id() {
     let sandbox = Sandbox::new();
     let run = sandbox.ok(&short("run"));
     assert!(run.out.starts_with("quickstart/unknown-id · 1 agent · 2 trials · 8 episodes"), "{}", run.out);
-    assert!(run.err.contains("healbench view run --open") && run.err.contains("--html report.html"), "{}", run.err);
+    assert!(
+        run.err.contains("healbench view run --open") && run.err.contains("--output html=report.html"),
+        "{}",
+        run.err
+    );
+    let paged = sandbox.ok(&[&short("paged")[..], &["--html", "page.html"]].concat());
+    assert!(paged.err.contains("page: page.html\n"), "{}", paged.err);
+    assert_eq!(
+        fs::read_to_string(sandbox.path("page.html")).unwrap(),
+        sandbox.ok(&["report", "paged", "--output", "html"]).out
+    );
     let near = sandbox.start(&["run", "quickstart/unknown-di"]);
     assert!(near.err.contains("did you mean the built-in `quickstart/unknown-id`?"), "{}", near.err);
 }
@@ -56,12 +66,12 @@ fn a_built_in_scenario_is_found_by_its_id() {
 fn comparisons_of_one_run_have_a_page_and_markdown() {
     let sandbox = Sandbox::new();
     sandbox.ok(&short("run"));
-    sandbox.ok(&["compare", "run", "--by", "condition", "--html", "page.html"]);
+    sandbox.ok(&["compare", "run", "--by", "condition", "--output", "html=page.html"]);
     let page = fs::read_to_string(sandbox.path("page.html")).unwrap();
     assert!(page.contains("run: conditions") && page.contains("Conditions compared"), "{page}");
-    let markdown = sandbox.ok(&["compare", "run", "--by", "condition", "--markdown"]).out;
+    let markdown = sandbox.ok(&["compare", "run", "--by", "condition", "--output=markdown"]).out;
     assert!(markdown.starts_with("## healbench: run: conditions compared with sdk-typescript\n\n"), "{markdown}");
-    let same = sandbox.ok(&["compare", "run", "run", "--markdown"]).out;
+    let same = sandbox.ok(&["compare", "run", "run", "--output=markdown"]).out;
     assert!(same.contains("Unchanged: no metric differs in 8 pairs"), "{same}");
 }
 

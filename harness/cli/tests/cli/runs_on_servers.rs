@@ -88,11 +88,11 @@ fn reports_comparisons_and_pages_show_the_server() {
     let text = sandbox.ok(&["report", "run", "--all"]).out;
     assert!(text.lines().next().unwrap().ends_with("server lab"), "{text}");
     assert!(text.contains("openai:stub") && text.contains("perfect"), "{text}");
-    let report: Value = serde_json::from_str(&sandbox.ok(&["report", "run", "--json"]).out).unwrap();
+    let report: Value = serde_json::from_str(&sandbox.ok(&["report", "run", "--output=json"]).out).unwrap();
     assert_eq!(report["server"], "lab");
     // The server counts no undeclared fields, so their number is unknown.
     assert!(report["agents"][0]["rows"][0]["leaked_fields"]["rate"].is_null(), "{report:#}");
-    sandbox.ok(&["report", "run", "--html", "report.html"]);
+    sandbox.ok(&["report", "run", "--output", "html=report.html"]);
     let page = std::fs::read_to_string(sandbox.path("report.html")).unwrap();
     assert!(page.contains("(request ") && !page.contains("<b>name</b> is needed"), "texts of the server are escaped");
     sandbox.ok(&["compare", "run", "--by", "guardrails"]);

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::*;
 
 fn sizes(sandbox: &Sandbox, args: &[&str]) -> Value {
-    let out = sandbox.ok(&[&["plan", "--detect=5points", "--json"], args].concat()).out;
+    let out = sandbox.ok(&[&["plan", "--detect=5points", "--output=json"], args].concat()).out;
     serde_json::from_str(&out).unwrap()
 }
 
@@ -78,7 +78,7 @@ fn discordance_and_correlation_are_measured_in_a_run() {
     let unknown = sandbox.start(&["plan", "--detect=5pp", "--from=measured", "--pair", shown[0], "nothing"]);
     assert!(unknown.code == Some(2) && unknown.err.contains("nothing"), "{}", unknown.err);
     // Both numbers are those of the comparison.
-    let matrix = sandbox.ok(&["compare", "measured", "--by=condition", "--json"]).out;
+    let matrix = sandbox.ok(&["compare", "measured", "--by=condition", "--output=json"]).out;
     let matrix: Value = serde_json::from_str(&matrix).unwrap();
     let cells = matrix["columns"].as_array().unwrap().iter().flat_map(|column| column["cells"].as_array().unwrap());
     let differences = cells.flat_map(|cell| cell["differences"].as_array().unwrap());

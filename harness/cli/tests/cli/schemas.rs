@@ -65,7 +65,7 @@ fn reports_match_their_schema() {
     names.push("model");
     let mut seen = BTreeSet::new();
     for name in names {
-        let document = print_json(&sandbox, &["report", name, "--json"]);
+        let document = print_json(&sandbox, &["report", name, "--output=json"]);
         check(&schema, &document);
         for pointer in ["/headline", "/matrix/rows/1", "/ablation/0", "/claims/0", "/agents/0/rows/0/model", "/totals"]
         {
@@ -82,7 +82,7 @@ fn a_report_of_an_interrupted_run_matches_its_schema() {
     let sandbox = Sandbox::new();
     let args = ["run", "quickstart", "--out", "run", "--trials", "120", "--agent", "scripted:typical,scripted:careful"];
     assert_eq!(crate::interrupted::interrupt(&sandbox, &args).code, Some(130));
-    let document = print_json(&sandbox, &["report", "run", "--json"]);
+    let document = print_json(&sandbox, &["report", "run", "--output=json"]);
     assert!(document["totals"]["episodes"].as_u64() < document["planned"].as_u64());
     check(&validator("report"), &document);
 }
@@ -92,7 +92,7 @@ fn error_texts_match_their_schema() {
     let (sandbox, schema) = (Sandbox::new(), validator("errors"));
     for name in runs(&sandbox) {
         for args in [&[][..], &["--by", "agent"], &["--by", "tool", "--limit", "1"]] {
-            let document = print_json(&sandbox, &[&["errors", name, "--json"], args].concat());
+            let document = print_json(&sandbox, &[&["errors", name, "--output=json"], args].concat());
             check(&schema, &document);
             assert_mutations_are_invalid(&schema, &document);
         }
@@ -119,7 +119,7 @@ fn comparisons_match_their_schemas() {
     for (base, candidate, code) in
         [("plain", "plain", 0), ("plain", "other", 0), ("formats", "plain", 4), ("plain", "claims", 4)]
     {
-        let compared = sandbox.start(&["compare", base, candidate, "--json"]);
+        let compared = sandbox.start(&["compare", base, candidate, "--output=json"]);
         assert_eq!(compared.code, Some(code), "{base}, {candidate}: {}", compared.err);
         let document = serde_json::from_str(&compared.out).unwrap();
         check(&comparison, &document);
@@ -128,7 +128,7 @@ fn comparisons_match_their_schemas() {
     }
     for (name, axis) in [("formats", "format"), ("all-sets", "guardrails"), ("plain", "agent")] {
         assert!(names.contains(&name));
-        let document = print_json(&sandbox, &["compare", name, "--by", axis, "--json"]);
+        let document = print_json(&sandbox, &["compare", name, "--by", axis, "--output=json"]);
         check(&matrix, &document);
         assert_mutations_are_invalid(&matrix, &document);
         assert!(!comparison.is_valid(&document));

@@ -49,10 +49,10 @@ fn play(sandbox: &Sandbox, server: &[&str]) -> Vec<(String, String)> {
         start(&["run", &file, "--agent", "scripted:typical", "--trials", "1", "--out", &run]);
         start(&["show", &run, "0", "--full"]);
         start(&["show", &run, "1", "--full"]);
-        for output in ["--json", "--csv", "--markdown"] {
+        for output in ["--output=json", "--output=csv", "--output=markdown"] {
             start(&["report", &run, output]);
         }
-        start(&["report", &run, "--html", &format!("{name}.html")]);
+        start(&["report", &run, "--output", &format!("html={name}.html")]);
     }
     printed
 }

@@ -46,7 +46,7 @@ fn merged_shards_equal_the_run_byte_for_byte() {
         let started = shards.iter().map(|shard| &shard.started).min().unwrap();
         let finished = shards.iter().map(|shard| &shard.finished).max().unwrap();
         assert!(times(&out).started == *started && times(&out).finished == *finished && started <= finished);
-        let report = |run: &str| sandbox.ok(&["report", run, "--json"]).out;
+        let report = |run: &str| sandbox.ok(&["report", run, "--output=json"]).out;
         assert_eq!(report("whole"), report(&out));
         assert!(merged.out.contains("episodes"), "{}", merged.out);
         // Transcripts can be shown for the merged run and for a shard.

@@ -56,10 +56,10 @@ fn file_names(run: &Path) -> BTreeSet<String> {
 fn every_command_reads_it() {
     let sandbox = Sandbox::new();
     let stored = stored().display().to_string();
-    let report: Value = serde_json::from_str(&sandbox.ok(&["report", &stored, "--json"]).out).unwrap();
+    let report: Value = serde_json::from_str(&sandbox.ok(&["report", &stored, "--output=json"]).out).unwrap();
     assert_eq!(report["totals"]["episodes"], 8, "{}", report["totals"]);
     assert_eq!(report["agents"].as_array().map(Vec::len), Some(2));
-    sandbox.ok(&["report", &stored, "--html", "page.html"]);
+    sandbox.ok(&["report", &stored, "--output", "html=page.html"]);
     sandbox.ok(&["compare", &stored, "--by", "condition"]);
     sandbox.ok(&["compare", &stored, &stored]);
     sandbox.ok(&["bless", &stored, "--out", "baseline.toml"]);

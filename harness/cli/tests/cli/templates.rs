@@ -79,7 +79,7 @@ fn a_run_goes_on_after_a_template_that_asks_for_too_much() {
     sandbox.ok(&[&args[..], &["template:t.jinja", "--jobs", "2", "--out", "r"]].concat());
     let shown = sandbox.ok(&["show", "r", "0", "--guardrails", "all", "--full"]).out;
     assert!(unbroken(&shown).contains(reason), "{shown}");
-    assert!(sandbox.ok(&["report", "r", "--html", "-"]).out.contains("template:t.jinja"));
+    assert!(sandbox.ok(&["report", "r", "--output", "html"]).out.contains("template:t.jinja"));
 }
 
 /// A source of random templates.

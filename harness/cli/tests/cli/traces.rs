@@ -39,7 +39,8 @@ fn logs_become_a_run_that_commands_read() {
     assert!(errors.starts_with("2 errors in 2 tasks, in 2 chains: 100% repaired next"), "{errors}");
     assert!(errors.contains("Observational"), "{errors}");
     assert_eq!(sandbox.ok(&["report", "trace"]).out, errors);
-    let json: Value = serde_json::from_str(&sandbox.ok(&["errors", "trace", "--json", "--by", "agent"]).out).unwrap();
+    let json: Value =
+        serde_json::from_str(&sandbox.ok(&["errors", "trace", "--output=json", "--by", "agent"]).out).unwrap();
     assert_eq!((&json["observational"], &json["groups"][1]["name"]), (&true.into(), &"m-2".into()));
     assert_eq!(json["texts"][0]["kind"], "reference");
     let by_agent = sandbox.ok(&["compare", "trace", "--by", "agent"]).out;
@@ -48,7 +49,7 @@ fn logs_become_a_run_that_commands_read() {
     for part in ["openai-chat/b", "Cancel B-9.", "order B-9x not found", "Done."] {
         assert!(transcript.contains(part), "{part}: {transcript}");
     }
-    sandbox.ok(&["report", "trace", "--html", "page.html"]);
+    sandbox.ok(&["report", "trace", "--output", "html=page.html"]);
     let page = std::fs::read_to_string(sandbox.path("page.html")).unwrap();
     assert!(page.contains("Error texts") && page.contains("m-2"), "{page}");
     let manifest: Value = serde_json::from_slice(&std::fs::read(sandbox.path("trace/manifest.json")).unwrap()).unwrap();
@@ -68,7 +69,7 @@ fn two_traces_are_compared_by_their_texts() {
         "{text}"
     );
     assert!(text.contains("cancel: Error: order … not found") && text.contains("Observational"), "{text}");
-    let json: Value = serde_json::from_str(&sandbox.ok(&["compare", "trace", "other", "--json"]).out).unwrap();
+    let json: Value = serde_json::from_str(&sandbox.ok(&["compare", "trace", "other", "--output=json"]).out).unwrap();
     assert_eq!((&json["texts"][0]["before"]["chains"], &json["texts"][0]["after"]["chains"]), (&2.into(), &1.into()));
     assert_eq!(json["texts"][0]["repaired_next"]["interval"], Value::Null);
     let by_kind = sandbox.ok(&["errors", "trace", "--by", "kind"]).out;
@@ -86,7 +87,7 @@ fn a_trace_is_no_baseline_and_cannot_be_run() {
         &["merge", "trace", "--out", "merged"],
         &["run", "--resume", "trace"],
         &["compare", "trace", "run"],
-        &["report", "trace", "--inspect", "logs-of-inspect"],
+        &["report", "trace", "--output", "inspect=logs-of-inspect"],
     ] {
         let result = sandbox.start(command);
         assert_eq!(result.code, Some(2), "{command:?}: {}", result.err);

@@ -148,8 +148,11 @@ fn runs_are_listed_shown_and_compared_and_nothing_is_written() {
     assert_eq!(server.ok("/runs/first/"), report);
 
     let json = server.json("/runs/second/report.json");
-    assert_eq!(json, serde_json::from_str::<Value>(&sandbox.ok(&["report", "runs/second", "--json"]).out).unwrap());
-    assert_eq!(server.ok("/runs/second/report.csv"), sandbox.ok(&["report", "runs/second", "--csv"]).out);
+    assert_eq!(
+        json,
+        serde_json::from_str::<Value>(&sandbox.ok(&["report", "runs/second", "--output=json"]).out).unwrap()
+    );
+    assert_eq!(server.ok("/runs/second/report.csv"), sandbox.ok(&["report", "runs/second", "--output=csv"]).out);
     let moved = server.get("/runs/first");
     assert_eq!((moved.status, moved.headers["location"].as_str()), (308, "/runs/first/"));
 

@@ -173,7 +173,7 @@ fn flips(input: &ComparisonPage<'_>) -> Markup {
                 tbody { @for flip in groups.iter().flat_map(|(_, flips)| flips).take(MAX_FLIPS) { (flip_row(input, flip)) } }
             }
         }
-        @if more > 0 { p.note { (pluralize(more as u64, "flip")) " left out; " code { "healbench compare --json" } " has them all." } }
+        @if more > 0 { p.note { (pluralize(more as u64, "flip")) " left out; " code { "healbench compare --output json" } " has them all." } }
     }
 }
 

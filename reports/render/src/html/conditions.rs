@@ -107,7 +107,7 @@ fn left_out(report: &Report, most: usize) -> Markup {
     let more = rows(report).count().saturating_sub(most);
     html! {
         @if more > 0 {
-            p.note { (pluralize(more as u64, "row")) " after the first " (count(most as u64)) " left out; " code { "healbench report --csv" } " has them all." }
+            p.note { (pluralize(more as u64, "row")) " after the first " (count(most as u64)) " left out; " code { "healbench report --output csv" } " has them all." }
         }
     }
 }

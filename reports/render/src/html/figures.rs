@@ -65,7 +65,7 @@ fn format_estimate((value, interval): Estimate) -> String {
 
 fn left_out(more: usize, what: &str) -> Markup {
     html! {
-        @if more > 0 { p.note { (pluralize(more as u64, &format!("more {what}"))) " left out; " code { "healbench report --json" } " has the numbers." } }
+        @if more > 0 { p.note { (pluralize(more as u64, &format!("more {what}"))) " left out; " code { "healbench report --output json" } " has the numbers." } }
     }
 }
 

@@ -88,7 +88,7 @@ fn heat_map(report: &Report, agent: usize, examples: &[&Example], room: &mut usi
             }
         }
         @if !left_out.is_empty() {
-            p.note { (pluralize(left_out.len() as u64, "scenario")) " that differ less left out; " code { "healbench report --csv --by-scenario" } " has them all." }
+            p.note { (pluralize(left_out.len() as u64, "scenario")) " that differ less left out; " code { "healbench report --output csv --by-scenario" } " has them all." }
         }
         @if !merged.is_empty() && !shown.is_empty() {
             details {

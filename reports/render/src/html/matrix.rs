@@ -48,7 +48,7 @@ pub(super) fn heat_map(matrix: &Matrix) -> Markup {
         @if !layout.left_out.is_empty() {
             p.note {
                 (pluralize(layout.left_out.len() as u64, "column")) " that differ less from the reference left out: "
-                (visible(&layout.left_out.join(", "))) ". " code { "healbench report --json" } " has them all."
+                (visible(&layout.left_out.join(", "))) ". " code { "healbench report --output json" } " has them all."
             }
         }
         @let equal: Vec<Vec<&str>> = layout.equal(matrix);

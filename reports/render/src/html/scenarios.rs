@@ -48,7 +48,7 @@ pub(super) fn scenarios(run: &RunPage<'_>, before: usize) -> Markup {
             @if without > 0 && shown_episodes > 0 { " The transcripts of " (pluralize(without as u64, "row")) " are left out to limit the size of the page." }
             @if left_out > 0 {
                 " " (pluralize(left_out as u64, "row")) " after the first " (count(MAX_ROWS as u64)) " left out; "
-                code { "healbench report --csv --by-scenario" } " has them all."
+                code { "healbench report --output csv --by-scenario" } " has them all."
             }
         }
         div.tools data-tools="rows" hidden {

@@ -377,7 +377,8 @@ fn markdown_keeps_its_tables_and_has_no_markup() {
         check_markdown(hostile, text);
         assert_eq!(text.lines().count(), own, "{hostile:?}: {text}");
         // No hostile text becomes code, a link, a mention or an entity.
-        let own_code = text.matches("`scripted:`").count() + text.matches("`healbench report RUN --html FILE`").count();
+        let own_code =
+            text.matches("`scripted:`").count() + text.matches("`healbench report RUN --output html=FILE`").count();
         assert_eq!(text.matches('`').count(), 2 * own_code, "{hostile:?}: {text}");
         assert!(!text.contains("](") && !text.contains("@everyone") && !text.contains("&lt;"), "{hostile:?}: {text}");
     }

@@ -226,8 +226,9 @@ fn markdown_shows_the_numbers_of_the_report() {
             })
         });
         let found = markdown_table(&text, "| agent | effect of | switch | points | tokens/episode |");
-        let left_out =
-            text.lines().find(|line| line.starts_with("Left out here; `healbench report RUN --html FILE` has: "));
+        let left_out = text
+            .lines()
+            .find(|line| line.starts_with("Left out here; `healbench report RUN --output html=FILE` has: "));
         let is_there = |what: &str| !left_out.is_some_and(|line| line.contains(what));
         if is_there("effects of guardrails") {
             effects_seen += found.len();
