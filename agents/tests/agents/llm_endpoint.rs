@@ -469,20 +469,17 @@ fn settings_that_cannot_work_are_reported_before_anything_is_sent() {
         assert!(!format!("{error}{error:?}").contains("hunter2"), "{error:?}");
         error.to_string()
     };
-    assert_eq!(error(&|_| {}, &|_| None), "the environment variable TEST_KEY is not set; it is to hold the key");
+    assert_eq!(error(&|_| {}, &|_| None), "the environment variable TEST_KEY is not set; set it to the key");
     assert_eq!(
         error(&|_| {}, &|_| Some(" \n".to_owned())),
-        "the environment variable TEST_KEY is not set; it is to hold the key"
+        "the environment variable TEST_KEY is not set; set it to the key"
     );
     assert_eq!(
         error(&|_| {}, &|name| (name == "TEST_KEY").then(|| KEY.to_owned())),
-        "the environment variable TEST_HEADER is not set; it is to hold the header `x-secret`"
+        "the environment variable TEST_HEADER is not set; set it to the header `x-secret`"
     );
     let odd = error(&|_| {}, &|_| Some("hunter2\nhunter2".to_owned()));
-    assert_eq!(
-        odd,
-        "the environment variable TEST_KEY holds characters that no header may hold; it is to hold the key"
-    );
+    assert_eq!(odd, "the environment variable TEST_KEY holds characters that no header may hold; set it to the key");
     assert_eq!(
         error(&|model| model.base_url = "http://me:hunter2@host/v1".to_owned(), &env),
         "the base URL (not shown): it holds a user name or password, and would be shown; put them into `headers_env`"

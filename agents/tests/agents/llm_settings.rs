@@ -297,7 +297,8 @@ fn a_system_text_has_to_be_readable() {
 
 #[test]
 fn variables_are_names_and_not_keys() {
-    let reason = "is not the name of an environment variable; what stands there is not shown; such a name has letters, digits and `_`";
+    let reason =
+        "is not a valid name of an environment variable; the value is hidden; such a name has letters, digits and `_`";
     assert_eq!(problem_below_api("key_env = \"hunter-2\""), at("3:11", &format!("`model.m.key_env` {reason}")));
     assert_eq!(problem_below_api("key_env = \"2hunter\""), at("3:11", &format!("`model.m.key_env` {reason}")));
     assert_eq!(
@@ -328,7 +329,7 @@ fn headers_hold_no_secrets() {
         problem_below_api("headers = {X = \"a\\nb\"}"),
         at(
             "3:16",
-            "`model.m.headers.X` has other characters than a header may have; headers are made of visible ASCII characters and blanks"
+            "`model.m.headers.X` contains characters that are not allowed in a header; headers are made of visible ASCII characters and blanks"
         )
     );
     assert_eq!(

@@ -212,7 +212,7 @@ pub(crate) fn narrows(statements: &[Statement]) -> bool {
 }
 
 /// Lets the profile `perfect` repair a probe by the server's answers, and returns true if it arrives at the intended call
-/// within three of them: at a call with all its values, and beside them only what the schema allows. `call` sends a call to the
+/// within three of them: at a call with all intended values and no field that the schema forbids. `call` sends a call to the
 /// server, and returns `None` if there is no usable answer.
 pub(crate) fn repairs(
     tool: &ToolSpec,

@@ -91,7 +91,7 @@ pub(crate) enum Command {
     New(NewArgs),
     /// Call the tools of an MCP server with wrong arguments, and score what its errors tell a reader. Needs no model.
     Audit(AuditArgs),
-    /// Put the guardrails in front of an MCP server: start it, and stand between it and a client on standard input and output.
+    /// Run an MCP server behind the guardrails, over standard input and output.
     Proxy(ProxyArgs),
     /// Read the logs of agents into a run: what they did after errors.
     Import(ImportArgs),
@@ -425,7 +425,7 @@ pub(crate) struct CompareArgs {
     /// `sdk-typescript` of conditions, and the default of other axes]
     #[arg(long, value_name = "NAME", requires = "by")]
     pub(crate) reference: Option<String>,
-    /// The number of scenarios to list of which an episode succeeds in one run only.
+    /// The maximum number of scenarios to list whose episodes succeed in one run only.
     #[arg(long, value_name = "N", default_value_t = 10, conflicts_with = "by")]
     pub(crate) flips: usize,
     /// The form to print or to write to a file: terminal, json (`healbench schema comparison` and `healbench schema matrix` print its

@@ -306,7 +306,7 @@ impl ModelClients {
             }
             let checked = checked.map_err(|source| preflight_error(spec, &source))?;
             if checked == Preflight::Unchecked && factory.model.check_model {
-                terminal.note(&format!("{spec}: the server does not tell which models it has; going on"));
+                terminal.note(&format!("{spec}: cannot list the server's models; continuing"));
             }
             if let ModelBackend::Recording(_, cassette) = &*factory.backend {
                 cassette.bind(factory.model.api, &factory.model.model, &factory.model.base_url)?;

@@ -75,7 +75,7 @@ const KEYS: [Key; 16] = [
     key("by_scenario", Kind::Flag, ""),
 ];
 
-/// Pairs of options of which one displaces the other of the file.
+/// Options that override each other's value from the file.
 const EXCLUSIVE: [(&str, &str); 6] = [
     ("record", "replay"),
     ("replay", "record"),

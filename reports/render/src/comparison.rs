@@ -131,7 +131,7 @@ fn rates(entry: Option<&MetricDifference>) -> String {
 /// The interval of what repeats exactly with the same seed.
 const EXACT: &str = "exact";
 
-/// Formats the interval if the same scenarios were run again: `[-3, 8]`, or `exact` if nothing varies.
+/// Formats the interval if the same scenarios were run again: `[-3, 8]`, or `exact` for agents that never vary.
 pub(super) fn this_suite(entry: Option<&MetricDifference>) -> String {
     match entry {
         Some(MetricDifference { this_suite: Some(this_suite), .. }) => points_interval(this_suite.interval),

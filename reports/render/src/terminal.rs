@@ -429,7 +429,7 @@ fn notes(report: &Report, intervals: bool, detail: Detail) -> Vec<String> {
     notes.push(if intervals {
         format!(
             "Intervals are {level}. Of differences: for other scenarios of these suites{}. Of a rate: for the same scenarios run again \
-             (Wilson); simulated readers and replays have none, for nothing varies.",
+             (Wilson); simulated readers and replays have none: they never vary.",
             match detail {
                 Detail::Summary => methods.of_points(),
                 _ => methods.with_rest("the rest"),

@@ -22,14 +22,14 @@ const KEEP_ALIVE: Duration = Duration::from_secs(20);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SetupError {
     /// The environment variable for a key or header is not set or is empty.
-    #[error("the environment variable {variable} is not set; it is to hold {purpose}")]
+    #[error("the environment variable {variable} is not set; set it to {purpose}")]
     NoKey {
         variable: String,
         /// The purpose of the variable.
         purpose: String,
     },
     /// The environment variable's value cannot be sent in a header.
-    #[error("the environment variable {variable} holds characters that no header may hold; it is to hold {purpose}")]
+    #[error("the environment variable {variable} holds characters that no header may hold; set it to {purpose}")]
     BadKey {
         variable: String,
         /// The purpose of the variable.

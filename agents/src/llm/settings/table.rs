@@ -160,7 +160,7 @@ fn variable_name(variable: &Value<'_>) -> Result<String, ConfigError> {
         return Ok(text.to_owned());
     }
     Err(variable.error(
-        "is not the name of an environment variable; what stands there is not shown",
+        "is not a valid name of an environment variable; the value is hidden",
         "such a name has letters, digits and `_`",
     ))
 }
@@ -176,7 +176,7 @@ fn headers(value: &Value<'_>) -> Result<BTreeMap<String, String>, ConfigError> {
         let text = header.text()?;
         if !text.chars().all(|c| c == ' ' || c.is_ascii_graphic()) {
             let help = "headers are made of visible ASCII characters and blanks";
-            return Err(header.error("has other characters than a header may have", help));
+            return Err(header.error("contains characters that are not allowed in a header", help));
         }
         headers.insert(header.key().to_owned(), text.to_owned());
     }

@@ -18,8 +18,8 @@ pub(crate) struct MergeArgs {
     /// The directory of the combined run, which must not exist yet.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
-    /// Merge the complete shards if others are missing, unfinished or damaged, and exit with 4. The result is the shards of the run
-    /// that it has, and can be merged with the others later.
+    /// Merge the complete shards if others are missing, unfinished or damaged, and exit with 4. The result can be merged with the
+    /// remaining shards later.
     #[arg(long)]
     pub(crate) partial: bool,
     /// Combine the recordings of the shards in this folder.
@@ -38,7 +38,7 @@ pub(crate) struct StatusArgs {
     /// The number of shards, if none may have been started yet.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_SHARDS)))]
     pub(crate) shards: Option<u32>,
-    /// Print only the numbers of the shards that nobody runs and that are not complete, as in `2,7-9`.
+    /// Print only the numbers of the incomplete shards that are not running, as in `2,7-9`.
     #[arg(long)]
     pub(crate) todo: bool,
     /// The form to print or to write to a file: terminal, json. May be repeated [default: terminal]
@@ -53,7 +53,7 @@ pub(crate) struct ShardArgs {
     /// Also print the size of shards: `auto` for as many as `--time` needs.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(ShardCount))]
     pub(crate) shards: Option<ShardCount>,
-    /// The time in which each shard has to end, of which it may plan four fifths: `HH:MM` or `HH:MM:SS`.
+    /// The time limit of each shard, 80% of which is planned for: `HH:MM` or `HH:MM:SS`.
     #[arg(long, value_name = "TIME", requires = "shards", value_parser = clap::value_parser!(TimeLimit))]
     pub(crate) time: Option<TimeLimit>,
     /// A run of the same kind from which the speed and the size of the files are taken. Needed for models and servers; others are

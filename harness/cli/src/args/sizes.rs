@@ -16,7 +16,7 @@ pub(crate) struct SizeArgs {
     /// The probability with which it has to be settled.
     #[arg(long, value_name = "SHARE", default_value = "80%", value_parser = parse_power, requires = "detect")]
     pub(crate) power: f64,
-    /// The share of pairs of which only one side succeeds, if both are as good.
+    /// The expected share of pairs that differ when there is no difference.
     #[arg(long, value_name = "SHARE", default_value = "10%", value_parser = parse_share, requires = "detect")]
     pub(crate) discordance: f64,
     /// Intraclass correlations: how alike the differences of a scenario's trials are, from 0 to 1.

@@ -221,7 +221,7 @@ exec "$healbench" merge {shards} --out {run}{options}
         let throttle = self.args.max_running.map(|most| format!("%{most}")).unwrap_or_default();
         format!(
             r#"#!/usr/bin/env bash
-# Submits the shards that are not complete and that nobody runs, and the job that merges all.
+# Submits the incomplete shards that are not running, and the job that merges all.
 # Written by `healbench slurm`.
 set -euo pipefail
 {program}todo=$("$healbench" status {shards} --shards {count} --todo) || [ "$?" = 4 ]

@@ -31,7 +31,7 @@ struct Status {
     eta_s: Option<f64>,
     /// The shards without a directory.
     missing: Vec<u32>,
-    /// The shards that are not complete and that nobody runs.
+    /// The incomplete shards that are not running.
     todo: Vec<u32>,
     /// All directories.
     directories: Vec<Directory>,

@@ -19,7 +19,7 @@ use crate::keywords::{KeywordKind, keyword_kind};
 #[derive(Debug, Default)]
 pub(super) struct References(OnceLock<ValidatorMap>);
 
-/// The keyword whose errors stand for the errors of its target.
+/// The keyword `$ref`, whose target's errors are reported as one.
 pub(super) const REF: &str = "$ref";
 
 /// The deepest nesting of references within a check. Beyond it, the check has no result.

@@ -45,7 +45,7 @@ pub(super) fn integers(text: &str) -> Vec<i64> {
 }
 
 fn positions<'t>(text: &'t str, word: &'t str, is_number: bool) -> impl Iterator<Item = usize> + 't {
-    // An empty text stands nowhere.
+    // An empty text never matches.
     let found = text.match_indices(word).filter(|(_, found)| !found.trim().is_empty());
     found.map(|(at, _)| at).filter(move |at| {
         let (before, after) = (&text[..*at], &text[at + word.len()..]);

@@ -7,7 +7,7 @@ use super::interval_axis::Axis;
 use super::visible;
 use crate::labels::{clear_sign, row_label};
 use crate::number::{
-    UNKNOWN, amount, amount_interval, money, p_value, percent_interval, pluralize, points, points_interval,
+    UNKNOWN, amount, amount_interval, count, money, p_value, percent_interval, pluralize, points, points_interval,
     rate_amount, rate_decimal, rate_percent, signed_amount,
 };
 use healbench_analysis::{
@@ -78,6 +78,8 @@ fn card((agent, index): (&AgentReport, usize), axis: Axis, left: &ReportRow, rig
         _ => "",
     };
     let [before, after] = comparison.success_rates;
+    let conditions = agent.rows.len() as u64;
+    let pairs = conditions * conditions.saturating_sub(1) / 2;
     html! {
         li class={ "answer " (direction) } {
             h2 { (heading(agent)) }
@@ -94,7 +96,11 @@ fn card((agent, index): (&AgentReport, usize), axis: Axis, left: &ReportRow, rig
                     @if let Some(this_suite) = comparison.success.this_suite {
                         " " span.sure { "this suite " (points_interval(this_suite.interval)) }
                     }
-                    @if comparison.success.p_adjusted.is_some() { ", p " (p_value(comparison.success.p_adjusted)) ":" }
+                    @if comparison.success.p_adjusted.is_some() {
+                        ", p " (p_value(comparison.success.p_adjusted))
+                        @if pairs > 1 { " adjusted for all " (count(pairs)) " pairs of conditions" }
+                        ":"
+                    }
                     @match direction {
                         "up" => { " " span.good { "more succeed" } }
                         "down" => { " " span.bad { "fewer succeed" } }

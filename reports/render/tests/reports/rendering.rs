@@ -47,7 +47,7 @@ fn a_summary_at_80_columns() {
     The reference is `none`.
     Intervals are 95%. Of differences: for other scenarios of these suites
     (clustered score). Of a rate: for the same scenarios run again (Wilson);
-    simulated readers and replays have none, for nothing varies.
+    simulated readers and replays have none: they never vary.
     recovered: success in episodes with a scheduled mistake or fault.
     billed: tokens of every turn, which is sent everything that is in the
     conversation then, and of its output.
@@ -172,7 +172,7 @@ fn everything_at_100_columns() {
     The reference is `none`.
     Intervals are 95%. Of differences: for other scenarios of these suites (clustered score for points,
     BCa bootstrap for the rest). Of a rate: for the same scenarios run again (Wilson); simulated readers
-    and replays have none, for nothing varies.
+    and replays have none: they never vary.
     retries (median): the Kaplan-Meier estimate; chains that were never fixed are censored.
     recovered: success in episodes with a scheduled mistake or fault.
     billed: tokens of every turn, which is sent everything that is in the conversation then, and of its

@@ -13,7 +13,7 @@ use super::response::{PageResponse, RenderedPage};
 
 /// The time after which a browser gets the page that waits.
 pub(super) const PATIENCE: Duration = Duration::from_millis(600);
-/// How much longer than another page a report may take that nobody holds a connection for.
+/// The extra time for a report that is computed in the background.
 const MORE_TIME: u32 = 5;
 /// The time in which a report that was waited for is handed out as it is.
 const MAX_AGE: Duration = Duration::from_secs(10);
