@@ -95,9 +95,9 @@ fn diff_lines(change: &TextChange) -> Vec<String> {
 /// for the first line.
 fn first_line(report: &GateReport) -> Vec<String> {
     let rows = by_severity(report).into_iter();
-    let cause = rows.filter(|row| row.base.is_some() && !row.changes.is_empty()).find(|row| {
-        // What passes is named if nothing else is.
-        (row.verdict == Verdict::Pass) == (report.verdict == Verdict::Pass)
+    let cause = rows.filter(|row| row.base.is_some()).find(|row| match report.verdict {
+        Verdict::Pass => row.verdict == Verdict::Pass && !row.changes.is_empty(),
+        _ => row.verdict != Verdict::Pass,
     });
     let cause = cause.map(|row| {
         let metric = row.metric.parse::<Metric>().ok();

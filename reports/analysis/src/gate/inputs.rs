@@ -9,7 +9,7 @@ use similar::TextDiff;
 
 use super::policy::MayDiffer;
 use super::{GateRow, IncompatibleRuns, NamedBaseline, Policy, SCENARIOS, ScenarioChange, Subject, Tier, missing_row};
-use crate::baseline::{Baseline, CellName, ScenarioFingerprint};
+use crate::baseline::{AgentFingerprint, Baseline, CellName, ScenarioFingerprint};
 
 /// A text that was given to both runs and differs between them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -31,12 +31,12 @@ impl<'a> Inputs<'a> {
     pub(super) fn of(base: &'a Baseline, candidate: &'a Baseline) -> Inputs<'a> {
         let formats =
             base.formats.iter().filter(|(name, hash)| candidate.formats.get(*name).is_some_and(|other| other != *hash));
-        let agents = base.agents.iter().filter(|(id, agent)| {
-            candidate
-                .agents
-                .get(*id)
-                .is_some_and(|other| other.kind != agent.kind || other.all_settings != agent.settings)
-        });
+        // A baseline of an earlier version has the fingerprint of all settings.
+        let differs = |agent: &AgentFingerprint, other: &AgentFingerprint| {
+            agent.kind != other.kind || ![&other.settings, &other.all_settings].contains(&&agent.settings)
+        };
+        let agents = base.agents.iter();
+        let agents = agents.filter(|(id, agent)| candidate.agents.get(*id).is_some_and(|other| differs(agent, other)));
         Inputs {
             formats: formats.map(|(name, _)| name.as_str()).collect(),
             scenarios: rewritten(base, candidate).collect(),

@@ -158,8 +158,11 @@ fn a_changed_template_is_one_cause_with_its_text() {
         let text = printed(&report);
         assert!(text.contains("\nchanged: fusion-xml\n") && text.contains("\n  -Say it again.\n  +Stop.\n"), "{text}");
     }
-    // Without a text that differs the same rows fail.
+    // Without a text that differs the same rows fail, also of an agent whose identity is not all of its settings.
     let mut unexplained = base.clone();
+    for agent in unexplained.agents.values_mut() {
+        agent.all_settings = "all".to_owned();
+    }
     of_format(&mut unexplained, "other", 0.0);
     assert_eq!(gated(&base, &unexplained).verdict, Verdict::Fail);
     // Two agents and several metrics are one cause.

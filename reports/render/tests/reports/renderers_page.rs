@@ -80,7 +80,11 @@ fn card(agent: &AgentReport, headline: &ExpectedHeadline, left: &ReportRow, righ
     let mut text = format!("{} {} of episodes succeed", badge(agent), arrow(&headline.success));
     match &headline.points {
         Some(points) => {
-            let p = headline.p.as_ref().map(|p| format!(", p {p}:")).unwrap_or_default();
+            let all = match agent.rows.len() {
+                2 => String::new(),
+                conditions => format!(" adjusted for all {} pairs of conditions", conditions * (conditions - 1) / 2),
+            };
+            let p = headline.p.as_ref().map(|p| format!(", p {p}{all}:")).unwrap_or_default();
             text += &format!(" {points}{p} {}", headline.conclusion);
         }
         None => text += " There is no pair of scored episodes.",
