@@ -79,7 +79,7 @@ const MAX_DIFF_LINES: usize = 40;
 fn diff_lines(change: &TextChange) -> Vec<String> {
     let Some(diff) = &change.diff else {
         return vec![
-            "The base does not have the text: hold the run against the base's directory to see the difference."
+            "The base does not have the text: `git diff` shows what changed in a file, and so does a gate against the base's directory."
                 .to_owned(),
         ];
     };

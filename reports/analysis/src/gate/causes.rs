@@ -13,6 +13,8 @@ enum Cause {
     Format(String),
     /// The settings of an agent differ.
     Agent(String),
+    /// The texts of the scenarios that changed differ.
+    Rewritten,
     /// The same scenarios changed, of simulated readers and replays.
     Scenarios(BTreeSet<String>),
     /// The cell, of live models.
@@ -32,6 +34,11 @@ pub(super) fn join(rows: &mut [GateRow], inputs: &Inputs<'_>) {
         Some(match row.method {
             _ if inputs.is_new_format(format) => Cause::Format(format.clone()),
             _ if inputs.is_new_agent(agent) => Cause::Agent(agent.to_string()),
+            _ if !row.changes.is_empty()
+                && inputs.are_rewritten(row.changes.iter().map(|change| change.scenario.as_str())) =>
+            {
+                Cause::Rewritten
+            }
             Method::Exact => Cause::Scenarios(changed.get(&cell(row)).cloned().unwrap_or_default()),
             _ => Cause::Cell(cell(row)),
         })
@@ -42,7 +49,13 @@ pub(super) fn join(rows: &mut [GateRow], inputs: &Inputs<'_>) {
             causes.entry(cause).or_default().push(index);
         }
     }
-    for indexes in causes.into_values() {
+    for (cause, indexes) in causes {
+        let because = match &cause {
+            Cause::Format(name) => Some(format!("the text of the error format `{name}` differs")),
+            Cause::Agent(name) => Some(format!("the settings of `{name}` differ")),
+            Cause::Rewritten => Some("the texts of these scenarios differ".to_owned()),
+            Cause::Scenarios(_) | Cause::Cell(_) => None,
+        };
         let weight = |index: &&usize| {
             let row = &rows[**index];
             let metric = row.metric.parse::<Metric>().map_or(usize::MAX, |metric| metric as usize);
@@ -55,6 +68,9 @@ pub(super) fn join(rows: &mut [GateRow], inputs: &Inputs<'_>) {
         let Some(head) = indexes.iter().min_by_key(weight).copied() else { continue };
         for index in indexes.into_iter().filter(|index| *index != head) {
             rows[index].cause = Some(head);
+        }
+        if let Some(because) = because {
+            rows[head].reason = format!("{}; {because}", rows[head].reason);
         }
     }
 }

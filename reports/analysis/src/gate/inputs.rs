@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use healbench_core::AgentId;
-use healbench_text::pluralize;
+use healbench_text::{pluralize, shell_quote};
 use serde::Serialize;
 use similar::TextDiff;
 
@@ -47,6 +47,11 @@ impl<'a> Inputs<'a> {
     /// Returns true if the texts of the cell's error format differ.
     pub(super) fn is_new_format(&self, format: &str) -> bool {
         self.formats.contains(format)
+    }
+
+    /// Returns true if the texts of all these scenarios differ.
+    pub(super) fn are_rewritten<'s>(&self, mut scenarios: impl Iterator<Item = &'s str>) -> bool {
+        scenarios.all(|id| self.scenarios.contains(id))
     }
 
     pub(super) fn is_new_agent(&self, agent: &AgentId) -> bool {
@@ -128,8 +133,12 @@ pub(super) fn unlike_scenarios<'a>(
     let rows = kinds.into_iter().filter(|(ids, ..)| !ids.is_empty()).map(|(ids, what, way_out)| {
         let subject = Subject::Run { run: candidate.name.to_owned() };
         let allowed = if may_differ { "" } else { ", or allow it by `may_differ = [\"scenarios\"]` in a policy" };
+        let command = match base.sources.is_empty() {
+            true => format!(" by `healbench bless {} --out {}`", shell_quote(candidate.name), shell_quote(base.name)),
+            false => String::new(),
+        };
         let reason = format!(
-            "{} {what} in the candidate: not compared; {way_out}{allowed}",
+            "{} {what} in the candidate: not compared; {way_out}{command}{allowed}",
             pluralize(ids.len() as u64, "scenario")
         );
         GateRow {

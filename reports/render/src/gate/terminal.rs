@@ -61,6 +61,10 @@ pub fn changes(report: &GateReport, options: GateOptions) -> String {
         by_severity(report).into_iter().filter(|row| row.verdict != Verdict::Pass || !row.changes.is_empty()).collect();
     let mut text = String::new();
     for row in rows.iter().take(ROWS) {
+        // The way out of a scenario that was not compared is to accept it, as is done here.
+        let reason = row.reason.split(": not compared; ").next().unwrap_or_default().to_owned();
+        let accepted = (reason != row.reason).then(|| GateRow { reason, ..(*row).clone() });
+        let row = accepted.as_ref().unwrap_or(row);
         for line in row_lines(report, row, "", options) {
             text.push_str(&line);
             text.push('\n');

@@ -1,5 +1,6 @@
 //! The page of a run's report.
 
+use healbench_core::AgentKind;
 use maud::{Markup, html};
 
 use super::charts::ChartError;
@@ -30,6 +31,12 @@ fn body(run: &RunPage<'_>) -> Result<Markup, ChartError> {
             p.lead { @if is_clear { b { (sentence) } } @else { (sentence) } }
         }
         @if let Some(recorded) = recorded_models(&report.answer) { p.note { (recorded) } }
+        @if report.headline_agents().any(|agent| agent.kind == AgentKind::Scripted) {
+            p.note {
+                "A simulated reader is not your model: " code { "healbench predict" } " compares one with the logs of your model, and "
+                code { "healbench calibrate" } " fits one to them."
+            }
+        }
         (ranking::rankings(report))
         (headline::headline_cards(report))
         (moment::moment(run))

@@ -170,6 +170,7 @@ fn a_changed_template_is_one_cause_with_its_text() {
     of_format(&mut worse, "other", 5.0);
     let report = gated(&base, &worse);
     assert_eq!((report.verdict, report.counts["FAIL"]), (Verdict::Fail, 1));
+    assert!(printed(&report).contains("for the worse; the text of the error format `fusion-xml` differs"));
     let subjects: BTreeSet<String> = report
         .rows
         .iter()
