@@ -1,10 +1,12 @@
 //! The outputs for people and for CI. All text of a server is data: it is escaped for where it is shown.
 
+mod badge;
 mod junit;
 mod markdown;
 mod sarif;
 mod terminal;
 
+pub use badge::{badge, svg};
 pub use junit::junit;
 pub use markdown::markdown;
 pub use sarif::{SourceFile, sarif};

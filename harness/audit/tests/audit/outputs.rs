@@ -1,6 +1,6 @@
-//! Outputs for programs: results for code scanning.
+//! Outputs for programs: results for code scanning, and badges.
 
-use healbench_audit::{SourceFile, sarif};
+use healbench_audit::{SourceFile, badge, sarif, svg};
 
 use super::*;
 
@@ -100,4 +100,21 @@ fn a_text_that_says_all_and_leads_nowhere_is_a_result_too() {
     // GitHub takes no result without a place.
     let place = &found[0]["locations"][0]["physicalLocation"];
     assert_eq!((&place["artifactLocation"]["uri"], &place["region"]["startLine"]), (&json!("tools.json"), &json!(1)));
+}
+
+#[test]
+fn a_picture_of_the_score_holds_nothing_that_runs() {
+    let mut report = audited("audited", &options());
+    report.server.name = Some("a\"/></title><script>alert(1)</script>&\u{1b}".to_owned());
+    let picture = svg(&report);
+    assert!(!picture.contains("<script") && !picture.contains('\u{1b}'), "{picture}");
+    let title = "of a&quot;/&gt;&lt;/title&gt;&lt;script&gt;alert(1)&lt;/script&gt;&amp;\\u{1b}";
+    assert!(picture.contains(title), "{picture}");
+    // Each element is closed, and nothing is loaded.
+    assert_eq!(picture.matches("<g").count(), picture.matches("</g>").count());
+    assert!(!picture.contains("href") && picture.matches("http").count() == 1, "{picture}");
+    // The badge has nothing of the server.
+    assert_eq!(badge(&report)["message"], "25.0");
+    report.score = None;
+    assert_eq!((&badge(&report)["message"], &badge(&report)["color"]), (&json!("no score"), &json!("#9f9f9f")));
 }

@@ -3,8 +3,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use healbench_audit::{
-    AuditError, AuditReport, CallsFile, Change, Options, Server, SourceFile, changes, first_calls_file, junit,
-    markdown, sarif, terminal as render_terminal,
+    AuditError, AuditReport, CallsFile, Change, Options, Server, SourceFile, badge, changes, first_calls_file, junit,
+    markdown, sarif, svg, terminal as render_terminal,
 };
 use healbench_mcp::{Limits, McpSession, Supervisor};
 use healbench_render::json;
@@ -84,6 +84,8 @@ fn render(
         AuditRenderer::Junit => junit(report, changes),
         AuditRenderer::Markdown => markdown(report, changes),
         AuditRenderer::Sarif => json(&sarif(report, source_file(args).as_ref()))?,
+        AuditRenderer::Badge => json(&badge(report))?,
+        AuditRenderer::Svg => svg(report),
     })
 }
 

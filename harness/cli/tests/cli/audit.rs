@@ -136,6 +136,25 @@ fn results_for_code_scanning_are_in_the_file_of_the_server() {
 }
 
 #[test]
+fn a_badge_shows_the_score_or_that_there_is_none() {
+    let sandbox = Sandbox::new();
+    let shown = |mode: &str| -> (Value, String) {
+        let result = audit(&sandbox, mode, &["--output", "badge=badge.json", "--output", "svg=badge.svg"]);
+        assert_eq!(result.out, "");
+        let read = |name: &str| std::fs::read_to_string(sandbox.path(name)).unwrap();
+        (serde_json::from_str(&read("badge.json")).unwrap(), read("badge.svg"))
+    };
+    let (badge, svg) = shown("audited");
+    let expected = json!({"schemaVersion": 1, "label": "healbench audit", "message": "25.0", "color": "#e05d44"});
+    assert_eq!(badge, expected);
+    assert!(svg.contains("<title>healbench audit of test, MCP 2025-06-18: 25.0</title>"), "{svg}");
+    assert!(svg.contains("fill=\"#e05d44\"") && svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""), "{svg}");
+    let (badge, svg) = shown("unmarked");
+    assert_eq!((&badge["message"], &badge["color"]), (&json!("no score"), &json!("#9f9f9f")));
+    assert!(svg.contains(": no score</title>") && svg.contains("fill=\"#9f9f9f\""), "{svg}");
+}
+
+#[test]
 fn calls_are_written_once_and_read_again() {
     let sandbox = Sandbox::new();
     let written = audit(&sandbox, "audited", &["--write-calls", "calls.yaml"]);
@@ -174,7 +193,7 @@ fn wrong_usage_is_refused_with_a_way_out() {
             "its format is `audit-score/0`, and this version compares with `audit-score/2`",
         ),
         (&["--baseline", "none.json"], "write one with `healbench audit --output json=FILE`"),
-        (&["--output", "xml"], "unknown form `xml`; known: terminal, json, junit, markdown, sarif"),
+        (&["--output", "xml"], "unknown form `xml`; known: terminal, json, junit, markdown, sarif, badge, svg"),
         (&["--output", "json", "--output", "junit"], "2 reports cannot all go to standard output"),
         (&["--output", "json=calls.yaml", "--calls", "calls.yaml"], "it is an input"),
         (&["--fail-under", "101"], "a score is a number from 0 to 100"),
