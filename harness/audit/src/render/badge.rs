@@ -58,9 +58,9 @@ pub fn svg(report: &AuditReport) -> String {
 /// The pixels around a text.
 const PADDING: usize = 10;
 
-/// Returns the width of a part with a text in pixels: about 7 for a letter or digit of 11 pixels, 4 for a point or blank.
+/// Returns the width of a part with a text in pixels: about 7 for a letter or digit of 11 pixels, 4 for a narrow one.
 fn width(text: &str) -> usize {
-    let letters: usize = text.chars().map(|c| if matches!(c, '.' | ' ') { 4 } else { 7 }).sum();
+    let letters: usize = text.chars().map(|c| if ". filrt".contains(c) { 4 } else { 7 }).sum();
     PADDING + letters
 }
 
