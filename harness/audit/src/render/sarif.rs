@@ -63,7 +63,8 @@ pub fn sarif(report: &AuditReport, file: Option<&SourceFile>) -> Value {
             }},
             "automationDetails": {"id": format!("healbench/{}/", category(report))},
             "columnKind": "unicodeCodePoints",
-            "invocations": [{"executionSuccessful": true, "toolExecutionNotifications": notifications}],
+            // Without a score nothing is known of the texts, and an empty list of results does not say that they are good.
+            "invocations": [{"executionSuccessful": report.score.is_some(), "toolExecutionNotifications": notifications}],
             "results": results,
             "properties": {"score": report.score, "format": report.format},
         }],

@@ -80,8 +80,14 @@ fn results_are_the_same_in_later_audits() {
     let moved = SourceFile { path: "server.js".to_owned(), text: "\n\n\"open\"".to_owned() };
     assert_eq!(fingerprints("open", "!Bad call 18", Some(&moved)), first);
     assert_ne!(fingerprints("open", "!Worse call", None), first);
-    // No result has the fingerprint of another.
-    let log = sarif(&audited("audited", &options()), None);
+    assert_eq!(
+        sarif(&audited("unmarked", &options()), None)["runs"][0]["invocations"][0]["executionSuccessful"],
+        false
+    );
+    // No result has the fingerprint of another, also of two findings that are alike.
+    let mut report = audited("audited", &options());
+    report.findings.push(report.findings[0].clone());
+    let log = sarif(&report, None);
     let all = log["runs"][0]["results"].as_array().unwrap();
     let different: std::collections::BTreeSet<String> =
         all.iter().map(|result| result["partialFingerprints"].to_string()).collect();
