@@ -28,7 +28,7 @@ pub use baseline::{Change, changes};
 pub use calls::{CallsError, CallsFile, ToolCalls, first_calls_file};
 pub use findings::{FINDINGS, FindingEntry};
 pub use kinds::{KINDS, KindEntry, ProbeKind};
-pub use render::{junit, markdown, terminal};
+pub use render::{SourceFile, badge, junit, markdown, sarif, svg, terminal};
 pub use report::{
     AnswerKind, AuditReport, Base, BaseSource, BaseState, Counts, Environment, Finding, FormatText, KindScore, Probe,
     ReportError, Scored, ServerSeen, Template, ToolAudit, Uncalled,

@@ -1,17 +1,21 @@
 //! The outputs for people and for CI. All text of a server is data: it is escaped for where it is shown.
 
+mod badge;
 mod junit;
 mod markdown;
+mod sarif;
 mod terminal;
 
+pub use badge::{badge, svg};
 pub use junit::junit;
 pub use markdown::markdown;
+pub use sarif::{SourceFile, sarif};
 pub use terminal::terminal;
 
 use healbench_text::{count, plain_text, pluralize};
 
 use crate::findings::FINDINGS;
-use crate::report::{AuditReport, Base, BaseState, Finding, Template, ToolAudit};
+use crate::report::{AuditReport, Base, BaseState, Finding, FormatText, Template, ToolAudit};
 
 /// The templates that the terminal and Markdown show.
 const WORST: usize = 3;
@@ -30,22 +34,22 @@ fn share(share: Option<f64>) -> String {
 
 /// Returns text of a server in one line, shortened.
 fn line(text: &str) -> String {
-    shortened(text, 0)
+    shortened(text, MAX_LINE, 0)
 }
 
 /// Returns the example of a finding in one line. What a server says last before it ends is often the reason.
 fn example_line(example: &str) -> String {
-    shortened(example, MAX_LINE / 2)
+    shortened(example, MAX_LINE, MAX_LINE / 2)
 }
 
-/// Returns a text in one line. If it is too long, its last `kept` characters and its first ones are left.
-fn shortened(text: &str, kept: usize) -> String {
+/// Returns a text in one line. If it has over `most` characters, its last `kept` characters and its first ones are left.
+fn shortened(text: &str, most: usize, kept: usize) -> String {
     let plain = plain_text(text);
     let length = plain.chars().count();
-    if length <= MAX_LINE {
+    if length <= most {
         return plain.into_owned();
     }
-    let first = plain.chars().take(MAX_LINE - kept);
+    let first = plain.chars().take(most - kept);
     first.chain(['…']).chain(plain.chars().skip(length - kept)).collect()
 }
 
@@ -201,6 +205,11 @@ fn template_line(template: &Template) -> String {
         out.push_str(&format!("; lacks {}", template.lacks.join(", ")));
     }
     out
+}
+
+/// Returns the format that is shown beside a text.
+fn best_format(template: &Template) -> Option<&FormatText> {
+    template.formats.iter().find(|format| format.format == "fusion-xml").or(template.formats.first())
 }
 
 /// Returns the findings that have the same name, in their order.

@@ -480,7 +480,7 @@ pub(crate) struct AuditArgs {
     /// Write a first file for `--calls` with what the audit found out. A file that exists is kept.
     #[arg(long, value_name = "FILE")]
     pub(crate) write_calls: Option<PathBuf>,
-    /// The format to print or to write to a file: terminal, json, junit, markdown. May be repeated [default: terminal]
+    /// The format to print or to write to a file: terminal, json, junit, markdown, sarif, badge, svg. May be repeated [default: terminal]
     #[arg(long, value_name = "FORM[=FILE]")]
     pub(crate) output: Vec<Output<AuditRenderer>>,
     #[command(flatten)]
@@ -529,6 +529,12 @@ pub(crate) enum AuditRenderer {
     Junit,
     /// A summary in Markdown.
     Markdown,
+    /// SARIF for code scanning, with a result for each text and each finding.
+    Sarif,
+    /// The score as JSON for a badge of shields.io.
+    Badge,
+    /// The score as a picture.
+    Svg,
 }
 
 #[derive(Debug, Args)]

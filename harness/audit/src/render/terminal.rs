@@ -2,8 +2,8 @@ use healbench_text::{plain_text, pluralize};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{
-    answer, by_finding, coverage, example_line, headline, kind_rows, line, reached, sentence, template_line, title,
-    tool_rows, worst,
+    answer, best_format, by_finding, coverage, example_line, headline, kind_rows, line, reached, sentence,
+    template_line, title, tool_rows, worst,
 };
 use crate::baseline::Change;
 use crate::report::{AuditReport, Template};
@@ -79,7 +79,7 @@ fn template_lines(number: usize, template: &Template) -> Vec<String> {
     let mut lines = vec![format!("  {number}. {}", template_line(template))];
     lines.push(format!("     {} {}", plain_text(&template.tool), line(&template.arguments.to_string())));
     lines.push(format!("     {} tokens: {}", template.tokens, line(&template.example)));
-    let best = template.formats.iter().find(|format| format.format == "fusion-xml").or(template.formats.first());
+    let best = best_format(template);
     if let Some(format) = best {
         lines.push(format!("     {} tokens as {}: {}", format.tokens, format.format, line(&format.text)));
     }

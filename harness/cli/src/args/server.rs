@@ -1,5 +1,5 @@
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
@@ -35,14 +35,25 @@ impl ServerArgs {
         Ok(Endpoint::Command(ServerCommand { dir: Some(folder.into()), ..command }))
     }
 
+    /// Returns the files that the command names, of the fixture or of the working directory.
+    pub(crate) fn files(&self, fixture: Option<&Path>) -> Vec<PathBuf> {
+        let folders = || fixture.into_iter().chain([Path::new("")]);
+        let file = |word: &String| folders().map(|folder| folder.join(word)).find(|path| path.is_file());
+        self.command.iter().filter(|word| is_path(word)).filter_map(file).collect()
+    }
+
     /// Returns the words of the command, which runs in `folder`: the path of a file of the working directory becomes absolute,
-    /// unless `folder` has such a file too. A word without `.` and `/` is no path.
+    /// unless `folder` has such a file too.
     pub(crate) fn words(&self, folder: &Path) -> Vec<String> {
-        let is_path = |word: &str| word.contains(['.', '/']) && !word.starts_with('-');
         let here = |word: &String| is_path(word) && Path::new(word).is_file() && !folder.join(word).exists();
         let absolute = |word: &String| std::path::absolute(word).ok()?.into_os_string().into_string().ok();
         self.command.iter().map(|word| absolute(word).filter(|_| here(word)).unwrap_or_else(|| word.clone())).collect()
     }
+}
+
+/// Returns true for a word that may be a path: one without `.` and `/` is none.
+fn is_path(word: &str) -> bool {
+    word.contains(['.', '/']) && !word.starts_with('-')
 }
 
 /// Clap requires a command or a URL.

@@ -3,8 +3,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use healbench_audit::{
-    AuditError, AuditReport, CallsFile, Change, Options, Server, changes, first_calls_file, junit, markdown,
-    terminal as render_terminal,
+    AuditError, AuditReport, CallsFile, Change, Options, Server, SourceFile, badge, changes, first_calls_file, junit,
+    markdown, sarif, svg, terminal as render_terminal,
 };
 use healbench_mcp::{Limits, McpSession, Supervisor};
 use healbench_render::json;
@@ -49,7 +49,7 @@ pub(crate) fn audit(args: &AuditArgs, terminal: &Terminal) -> Result<ExitStatus,
         terminal.note(&format!("calls: {}", path.display()));
     }
     outputs::write(&args.output, AuditRenderer::Terminal, terminal, |renderer, _| {
-        render(&report, changes.as_deref(), renderer)
+        render(args, &report, changes.as_deref(), renderer)
     })?;
     Ok(status_of(&supervisor, status(args, &report, changes.as_deref())))
 }
@@ -72,12 +72,35 @@ fn read_baseline(path: &Path) -> Result<AuditReport, CliError> {
     AuditReport::parse(&text).map_err(|error| CliError::new(error).within(path.display()).help(help))
 }
 
-fn render(report: &AuditReport, changes: Option<&[Change]>, renderer: AuditRenderer) -> Result<String, CliError> {
+fn render(
+    args: &AuditArgs,
+    report: &AuditReport,
+    changes: Option<&[Change]>,
+    renderer: AuditRenderer,
+) -> Result<String, CliError> {
     Ok(match renderer {
         AuditRenderer::Terminal => render_terminal(report, changes),
         AuditRenderer::Json => json(report)?,
         AuditRenderer::Junit => junit(report, changes),
         AuditRenderer::Markdown => markdown(report, changes),
+        AuditRenderer::Sarif => json(&sarif(report, source_file(args).as_ref()))?,
+        AuditRenderer::Badge => json(&badge(report))?,
+        AuditRenderer::Svg => svg(report),
+    })
+}
+
+/// Returns the file in which findings are shown: the first one that the command names, else the calls file. Both are looked for
+/// below the working directory, which is taken for the root of the repository.
+fn source_file(args: &AuditArgs) -> Option<SourceFile> {
+    let root = Path::new(".").canonicalize().ok()?;
+    let of_command = args.server.files(args.fixture.as_deref());
+    of_command.into_iter().chain(args.calls.clone()).find_map(|path| {
+        // Code scanning finds no file behind a link.
+        let resolved = path.canonicalize().ok()?;
+        let parts: Option<Vec<&str>> = resolved.strip_prefix(&root).ok()?.iter().map(|part| part.to_str()).collect();
+        // A program is no text.
+        let text = healbench_files::read_text_file(&resolved, healbench_files::MAX_WRITTEN_BYTES).ok()?;
+        Some(SourceFile { path: parts?.join("/"), text })
     })
 }
 

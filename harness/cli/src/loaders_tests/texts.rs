@@ -8,7 +8,7 @@ use healbench_agents::external::parse_program_tables;
 use healbench_agents::llm::{PriceTable, parse_model_tables, resolve_model};
 use healbench_analysis::Baseline;
 use healbench_analysis::gate::{Policy, gate_rounds};
-use healbench_audit::{AuditReport, CallsFile, changes, junit, markdown, terminal};
+use healbench_audit::{AuditReport, CallsFile, badge, changes, junit, markdown, sarif, svg, terminal};
 use healbench_core::{ErrorFormat, Guardrails, Seed, ToolCall};
 use healbench_engine::contract::{Lockfile, report_text};
 use healbench_engine::definition::WorldDef;
@@ -235,6 +235,7 @@ fn reports_of_an_audit() {
         if let Ok(report) = AuditReport::parse(text) {
             let changes = changes(&report, &report);
             let _ = (junit(&report, Some(&changes)), markdown(&report, None), terminal(&report, Some(&changes)));
+            let _ = (sarif(&report, None), badge(&report), svg(&report));
         }
     });
 }

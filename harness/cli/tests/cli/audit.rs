@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use jsonschema::draft202012;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::servers::test_server;
@@ -64,6 +64,96 @@ fn a_file_of_the_working_directory_is_found_from_the_folder_of_the_server() {
     assert!(scenario.contains("command: [\"sh\",\"/") && scenario.contains("/server.sh\",\"audited\"]"), "{scenario}");
 }
 
+/// The properties that GitHub requires, in the shape of SARIF 2.1.0.
+fn sarif_schema() -> Value {
+    let text =
+        json!({"type": "object", "required": ["text"], "properties": {"text": {"type": "string", "minLength": 1}}});
+    let rule = json!({"required": ["id", "shortDescription", "fullDescription", "help", "defaultConfiguration"],
+        "properties": {"shortDescription": text, "fullDescription": text, "help": text}});
+    let line = json!({"type": "integer", "minimum": 1});
+    let region =
+        json!({"required": ["startLine", "startColumn", "endLine", "endColumn"], "additionalProperties": line});
+    let uri = json!({"type": "string", "format": "uri-reference", "pattern": "^[^/\\\\]"});
+    let place = json!({"required": ["artifactLocation", "region"],
+        "properties": {"artifactLocation": {"required": ["uri"], "properties": {"uri": uri}}, "region": region}});
+    let result = json!({
+        "required": ["ruleId", "ruleIndex", "level", "message", "locations", "partialFingerprints"],
+        "properties": {
+            "level": {"enum": ["error", "warning", "note"]},
+            "message": text,
+            "locations": {"minItems": 1, "items": {"required": ["physicalLocation", "logicalLocations"], "properties": {"physicalLocation": place}}},
+            "partialFingerprints": {"required": ["primaryLocationLineHash"]},
+        },
+    });
+    let driver = json!({"required": ["name", "semanticVersion", "rules"], "properties": {"rules": {"minItems": 1, "items": rule}}});
+    let run = json!({
+        "required": ["tool", "results", "automationDetails"],
+        "properties": {
+            "tool": {"required": ["driver"], "properties": {"driver": driver}},
+            "results": {"type": "array", "items": result},
+            "automationDetails": {"properties": {"id": {"type": "string", "pattern": "^healbench/[^/]+/$"}}},
+        },
+    });
+    json!({
+        "required": ["$schema", "version", "runs"],
+        "properties": {"version": {"const": "2.1.0"}, "runs": {"minItems": 1, "maxItems": 1, "items": run}},
+    })
+}
+
+#[test]
+#[cfg(unix)]
+fn results_for_code_scanning_are_in_the_file_of_the_server() {
+    let sandbox = Sandbox::new();
+    std::fs::create_dir(sandbox.path("src")).unwrap();
+    sandbox.write("src/server.sh", &format!("# mutters\nexec '{}' audited\n", test_server().display()));
+    let places = |args: &[&str], out: &str| -> (String, u64) {
+        let result = sandbox.start(&[&["audit", "--output", &format!("sarif={out}")], args].concat());
+        assert_eq!(result.code, Some(0), "{}", result.err);
+        let log: Value = serde_json::from_str(&std::fs::read_to_string(sandbox.path(out)).unwrap()).unwrap();
+        let schema = draft202012::new(&sarif_schema()).unwrap();
+        let errors: Vec<String> = schema.iter_errors(&log).map(|error| error.to_string()).collect();
+        assert_eq!(errors, Vec::<String>::new());
+        let results = log["runs"][0]["results"].as_array().unwrap();
+        let muttered = results.iter().find(|result| result["ruleId"] == "no-remedy").unwrap();
+        let place = &muttered["locations"][0]["physicalLocation"];
+        let uri = place["artifactLocation"]["uri"].as_str().unwrap().to_owned();
+        (uri, place["region"]["startLine"].as_u64().unwrap())
+    };
+    assert_eq!(places(&["--", "sh", "./src/server.sh"], "a.sarif"), ("src/server.sh".to_owned(), 1));
+    // A program is no text; the calls file names the tools too.
+    let server = test_server().display().to_string();
+    assert_eq!(places(&["--", &server, "audited"], "b.sarif"), ("tools.json".to_owned(), 1));
+    sandbox.write("calls.yaml", "tools:\n  tells: {right: {city: Oslo}}\n  mutters: {right: {city: Oslo}}\n");
+    let with_calls = ["--calls", "calls.yaml", "--", &server, "audited"];
+    assert_eq!(places(&with_calls, "c.sarif"), ("calls.yaml".to_owned(), 3));
+    // A link leads to the file, and a file elsewhere is none of the repository.
+    std::os::unix::fs::symlink("src/server.sh", sandbox.path("link.sh")).unwrap();
+    assert_eq!(places(&["--", "sh", "link.sh"], "d.sarif"), ("src/server.sh".to_owned(), 1));
+    let elsewhere = tempfile::tempdir().unwrap();
+    let script = elsewhere.path().join("server.sh");
+    std::fs::copy(sandbox.path("src/server.sh"), &script).unwrap();
+    assert_eq!(places(&["--", "sh", script.to_str().unwrap()], "e.sarif"), ("tools.json".to_owned(), 1));
+}
+
+#[test]
+fn a_badge_shows_the_score_or_that_there_is_none() {
+    let sandbox = Sandbox::new();
+    let shown = |mode: &str| -> (Value, String) {
+        let result = audit(&sandbox, mode, &["--output", "badge=badge.json", "--output", "svg=badge.svg"]);
+        assert_eq!(result.out, "");
+        let read = |name: &str| std::fs::read_to_string(sandbox.path(name)).unwrap();
+        (serde_json::from_str(&read("badge.json")).unwrap(), read("badge.svg"))
+    };
+    let (badge, svg) = shown("audited");
+    let expected = json!({"schemaVersion": 1, "label": "healbench audit", "message": "25.0", "color": "#e05d44"});
+    assert_eq!(badge, expected);
+    assert!(svg.contains("<title>healbench audit of test, MCP 2025-06-18: 25.0</title>"), "{svg}");
+    assert!(svg.contains("fill=\"#e05d44\"") && svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""), "{svg}");
+    let (badge, svg) = shown("unmarked");
+    assert_eq!((&badge["message"], &badge["color"]), (&json!("no score"), &json!("#9f9f9f")));
+    assert!(svg.contains(": no score</title>") && svg.contains("fill=\"#9f9f9f\""), "{svg}");
+}
+
 #[test]
 fn calls_are_written_once_and_read_again() {
     let sandbox = Sandbox::new();
@@ -103,7 +193,7 @@ fn wrong_usage_is_refused_with_a_way_out() {
             "its format is `audit-score/0`, and this version compares with `audit-score/2`",
         ),
         (&["--baseline", "none.json"], "write one with `healbench audit --output json=FILE`"),
-        (&["--output", "xml"], "unknown form `xml`; known: terminal, json, junit, markdown"),
+        (&["--output", "xml"], "unknown form `xml`; known: terminal, json, junit, markdown, sarif, badge, svg"),
         (&["--output", "json", "--output", "junit"], "2 reports cannot all go to standard output"),
         (&["--output", "json=calls.yaml", "--calls", "calls.yaml"], "it is an input"),
         (&["--fail-under", "101"], "a score is a number from 0 to 100"),

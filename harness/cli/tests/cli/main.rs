@@ -2,7 +2,11 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[cfg(unix)]
+mod actions;
 mod audit;
+#[cfg(unix)]
+mod audit_action;
 mod bad_input;
 mod calls;
 mod clients;

@@ -3,6 +3,8 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test that meets a surprise shall panic")]
 
+mod outputs;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
