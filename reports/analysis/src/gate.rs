@@ -10,12 +10,14 @@ mod policy;
 mod runs;
 mod stochastic;
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use healbench_core::{AgentId, Guardrails};
 use serde::{Serialize, Serializer};
 
 use crate::baseline::{Baseline, BaselineError, BlessError, CellName, CellScenario};
+use crate::metric::{Better, Metric};
 use crate::statistics::Interval;
 pub use incompatible::IncompatibleRuns;
 pub use inputs::TextChange;
@@ -163,12 +165,77 @@ pub struct ScenarioChange {
     pub candidate: Option<f64>,
     /// The first trial with a different outcome; null if there is none.
     pub trial: Option<u32>,
+    pub effect: ChangeEffect,
+}
+
+/// The direction of a change. Worse and better come first where changes are sorted by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeEffect {
+    /// A trial or the mean is worse.
+    Worse,
+    /// Neither, or not known.
+    Neutral,
+    Better,
+}
+
+impl ChangeEffect {
+    /// Returns the effect on a metric in a scenario that is reproducible. Where outcomes are known by trial, one trial that is worse is not
+    /// made up for by another one that is better.
+    fn of(metric: Metric, before: &CellScenario, after: &CellScenario) -> ChangeEffect {
+        if !matches!(metric, Metric::Success | Metric::FalseSuccess) {
+            return ChangeEffect::of_means(metric, before, after);
+        }
+        let number = |flag: Option<bool>| flag.map(|flag| f64::from(u8::from(flag)));
+        let trials = before.outcomes.iter().zip(after.outcomes.iter());
+        let effects: Vec<ChangeEffect> = trials
+            .map(|(before, after)| {
+                ChangeEffect::between(metric, number(before.flag(metric)), number(after.flag(metric)))
+            })
+            .collect();
+        match (effects.contains(&ChangeEffect::Worse), effects.contains(&ChangeEffect::Better)) {
+            (true, _) => ChangeEffect::Worse,
+            (false, true) => ChangeEffect::Better,
+            (false, false) => ChangeEffect::Neutral,
+        }
+    }
+
+    /// Returns the effect on the mean of a metric in a scenario.
+    fn of_means(metric: Metric, before: &CellScenario, after: &CellScenario) -> ChangeEffect {
+        let mean = |side: &CellScenario| {
+            let sum = side.sum(metric);
+            (sum.count > 0).then(|| sum.total / sum.count as f64)
+        };
+        ChangeEffect::between(metric, mean(before), mean(after))
+    }
+
+    /// Compares two values, of which one that is known no more is worse.
+    fn between(metric: Metric, before: Option<f64>, after: Option<f64>) -> ChangeEffect {
+        let (Some(before), Some(after)) = (before, after) else {
+            return if before.is_some() { ChangeEffect::Worse } else { ChangeEffect::Neutral };
+        };
+        let gain = match metric.better() {
+            Better::Higher => after - before,
+            Better::Lower => before - after,
+        };
+        match gain.total_cmp(&0.0) {
+            Ordering::Less => ChangeEffect::Worse,
+            Ordering::Greater => ChangeEffect::Better,
+            Ordering::Equal => ChangeEffect::Neutral,
+        }
+    }
 }
 
 impl ScenarioChange {
     /// A scenario of which no number is known.
     fn named(scenario: &str) -> ScenarioChange {
-        ScenarioChange { scenario: scenario.to_owned(), base: None, candidate: None, trial: None }
+        ScenarioChange {
+            scenario: scenario.to_owned(),
+            base: None,
+            candidate: None,
+            trial: None,
+            effect: ChangeEffect::Neutral,
+        }
     }
 }
 

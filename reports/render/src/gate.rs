@@ -12,7 +12,9 @@ pub use terminal::{GateOptions, changes, terminal};
 
 use super::labels::format_suffix;
 use super::number::{amount, money, percent, points};
-use healbench_analysis::gate::{GateReport, GateRow, Method, ScenarioChange, Subject, TextChange, Tier, Verdict};
+use healbench_analysis::gate::{
+    ChangeEffect, GateReport, GateRow, Method, ScenarioChange, Subject, TextChange, Tier, Verdict,
+};
 use healbench_analysis::{Better, Metric};
 use healbench_text::{count, plain_text};
 
@@ -59,21 +61,31 @@ fn subject(subject: &Subject) -> String {
     }
 }
 
-/// The rows that fail for the cause of a row, as `tokens: 505 → 557 in 3 scenarios`; those of another subject name it.
-fn also(report: &GateReport, row: &GateRow) -> Vec<String> {
+/// The rows that fail for the cause of a row, in the order of metrics.
+fn joined<'r>(report: &'r GateReport, row: &GateRow) -> Vec<&'r GateRow> {
     let head = report.rows.iter().position(|other| std::ptr::eq(other, row));
-    let others = report.rows.iter().filter(|other| head.is_some() && other.cause == head);
+    let mut joined: Vec<&GateRow> = report.rows.iter().filter(|other| head.is_some() && other.cause == head).collect();
+    joined.sort_by_key(|other| other.metric.parse::<Metric>().map_or(usize::MAX, |metric| metric as usize));
+    joined
+}
+
+/// The rows that fail for the cause of a row, as `tokens: 505 → 557 in a and 3 more scenarios`; those of another subject name it.
+fn also(report: &GateReport, row: &GateRow) -> Vec<String> {
     let line = |other: &GateRow| {
         let of = if other.subject == row.subject { String::new() } else { format!("{} · ", subject(&other.subject)) };
         let means = Some(means(other)).filter(|means| !means.is_empty()).map(|means| format!(": {means}"));
-        let scenarios = healbench_text::pluralize(other.changes.len() as u64, "scenario");
-        format!("{of}{}{} in {scenarios}", plain_text(&other.metric), means.unwrap_or_default())
+        format!("{of}{}{}{}", plain_text(&other.metric), means.unwrap_or_default(), in_scenarios(other))
     };
-    others.map(line).collect()
+    joined(report, row).into_iter().map(line).collect()
 }
 
 /// The lines of a diff that are shown of a changed text.
 const MAX_DIFF_LINES: usize = 40;
+
+/// The characters that are shown of a line of a diff.
+const MAX_DIFF_CHARS: usize = 200;
+/// The changed texts that are shown.
+const MAX_TEXTS: usize = 9;
 
 /// The diff of a changed text, line by line; a sentence if it is not known.
 fn diff_lines(change: &TextChange) -> Vec<String> {
@@ -83,33 +95,57 @@ fn diff_lines(change: &TextChange) -> Vec<String> {
                 .to_owned(),
         ];
     };
-    let lines: Vec<&str> = diff.lines().filter(|line| *line != "\\ No newline at end of file").collect();
-    let mut shown: Vec<String> = lines.iter().take(MAX_DIFF_LINES).map(|line| plain_text(line).into_owned()).collect();
+    let lines: Vec<&str> = diff.lines().collect();
+    let shown = lines.iter().take(MAX_DIFF_LINES).map(|line| {
+        let line = match line.strip_prefix("\\ No newline") {
+            Some(_) => "(no line break at the end)",
+            None => line,
+        };
+        match line.char_indices().nth(MAX_DIFF_CHARS) {
+            Some((end, _)) => format!("{}…", plain_text(&line[..end])),
+            None => plain_text(line).into_owned(),
+        }
+    });
+    let mut shown: Vec<String> = shown.collect();
     if lines.len() > MAX_DIFF_LINES {
         shown.push(format!("and {} more lines", count((lines.len() - MAX_DIFF_LINES) as u64)));
     }
     shown
 }
 
+/// `and 3 more texts changed`; `None` if all are shown.
+fn more_texts(report: &GateReport) -> Option<String> {
+    let more = report.texts.len().saturating_sub(MAX_TEXTS) as u64;
+    (more > 0).then(|| format!("and {} changed", healbench_text::pluralize(more, "more text")))
+}
+
 /// `worse: -20 points of success in shop/cancel-shipped and 3 more scenarios`: what decided, or became better, and what no row could see,
 /// for the first line.
 fn first_line(report: &GateReport) -> Vec<String> {
-    let rows = by_severity(report).into_iter();
-    let cause = rows.filter(|row| row.base.is_some()).find(|row| match report.verdict {
-        Verdict::Pass => row.verdict == Verdict::Pass && !row.changes.is_empty(),
-        _ => row.verdict != Verdict::Pass,
-    });
-    let cause = cause.map(|row| {
+    let decided = |row: &&GateRow| match report.verdict {
+        // What passes is named if nothing else is.
+        Verdict::Pass => row.verdict == Verdict::Pass && row.base.is_some() && !row.changes.is_empty(),
+        verdict => row.verdict == verdict && row.tier == Tier::Critical && (row.base.is_some() || row.metric == "rows"),
+    };
+    let rows: Vec<&GateRow> = by_severity(report).into_iter().filter(decided).collect();
+    let changed = rows.iter().find(|row| row.difference != Some(0.0) || !row.changes.is_empty());
+    let cause = changed.map(|row| {
         let metric = row.metric.parse::<Metric>().ok();
         let difference = row.difference.unwrap_or_default();
         let is_better = metric.is_some_and(|metric| (difference > 0.0) == (metric.better() == Better::Higher));
-        let word = match difference {
-            0.0 => "changed",
+        let has_worse = row.changes.iter().any(|change| change.effect == ChangeEffect::Worse);
+        let word = match (row.verdict, difference) {
+            (Verdict::Inconclusive, _) => "not settled",
+            _ if has_worse && row.verdict == Verdict::Fail => "worse",
+            (_, 0.0) => "changed",
             _ if is_better => "better",
             _ => "worse",
         };
         let numbers = match metric {
+            // The mean hides what became worse.
+            Some(metric) if word == "worse" && (is_better || difference == 0.0) => metric.to_string(),
             Some(metric) if metric.is_rate() => format!("{} points of {metric}", points(difference)),
+            None if row.metric == "rows" => "other responses".to_owned(),
             _ => format!("{} {}", plain_text(&row.metric), means(row)),
         };
         format!("{word}: {numbers}{}", in_scenarios(row))
@@ -126,15 +162,18 @@ fn first_line(report: &GateReport) -> Vec<String> {
     cause.into_iter().chain(missing).chain(unseen).collect()
 }
 
-/// ` in a`, ` in a and b`, ` in a and 3 more scenarios`.
+/// ` in a`, ` in a and b`, ` in a and 3 more scenarios`: those that became worse or, if there is none, all that changed.
 fn in_scenarios(row: &GateRow) -> String {
-    match row.changes.as_slice() {
+    let worse = row.changes.iter().filter(|change| change.effect == ChangeEffect::Worse);
+    let mut names: Vec<&str> = worse.map(|change| change.scenario.as_str()).collect();
+    if names.is_empty() {
+        names.extend(row.changes.iter().map(|change| change.scenario.as_str()));
+    }
+    match names.as_slice() {
         [] => String::new(),
-        [only] => format!(" in {}", plain_text(&only.scenario)),
-        [first, second] => format!(" in {} and {}", plain_text(&first.scenario), plain_text(&second.scenario)),
-        [first, rest @ ..] => {
-            format!(" in {} and {} more scenarios", plain_text(&first.scenario), count(rest.len() as u64))
-        }
+        [only] => format!(" in {}", plain_text(only)),
+        [first, second] => format!(" in {} and {}", plain_text(first), plain_text(second)),
+        [first, rest @ ..] => format!(" in {} and {} more scenarios", plain_text(first), count(rest.len() as u64)),
     }
 }
 

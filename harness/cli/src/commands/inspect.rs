@@ -20,6 +20,19 @@ use crate::terminal::Terminal;
 /// The number of episodes whose rows are read at once.
 const EPISODES_AT_ONCE: usize = 4096;
 
+/// Refuses a folder that exists and is not empty.
+pub(super) fn check_folder(folder: &Path) -> Result<(), CliError> {
+    if !folder.exists() {
+        return Ok(());
+    }
+    let mut entries = fs::read_dir(folder).map_err(|error| CliError::read(folder, &error))?;
+    match entries.next() {
+        None => Ok(()),
+        Some(_) => Err(CliError::new(format_args!("`{}` is not empty", folder.display()))
+            .help("name a new folder: Inspect shows every log in it")),
+    }
+}
+
 /// Writes a log for each agent and condition of a run into a folder, which must be empty or not exist yet.
 pub(super) fn write_logs(
     run: &RunDir,
@@ -31,11 +44,7 @@ pub(super) fn write_logs(
     let report = summarize(&Rows(run), manifest, Scope::Tables)?;
     let run_spec = run_spec_of(run, manifest.plan.clone())?;
     fs::create_dir_all(folder).map_err(|error| CliError::write(folder, &error))?;
-    let mut entries = fs::read_dir(folder).map_err(|error| CliError::read(folder, &error))?;
-    if entries.next().is_some() {
-        return Err(CliError::new(format_args!("`{}` is not empty", folder.display()))
-            .help("name a new folder: Inspect shows every log in it"));
-    }
+    check_folder(folder)?;
     let mut logs = 0;
     for agent in 0..report.agents.len() {
         for condition in 0..report.agents[agent].rows.len() {

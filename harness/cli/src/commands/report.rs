@@ -8,7 +8,7 @@ use healbench_store::{RunDir, RunDirError, RunManifest, RunStatus};
 use healbench_text::shell_quote;
 
 use super::errors::{self, ErrorsRequest};
-use super::inspect::write_logs;
+use super::inspect::{check_folder, write_logs};
 use super::outputs;
 use super::transcript::each_transcript;
 use crate::args::{ErrorForm, Output, ReportArgs, ReportForm};
@@ -18,7 +18,14 @@ use crate::terminal::Terminal;
 
 /// Prints the report of a run, or writes it in the forms that are asked for.
 pub(crate) fn report(args: &ReportArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
-    outputs::check(&args.output, std::iter::empty())?;
+    outputs::check_with_folders(&args.output, std::iter::empty(), |form| *form == ReportForm::Inspect)?;
+    for output in args.output.iter().filter(|output| output.renderer == ReportForm::Inspect) {
+        check_folder(output.file.as_deref().ok_or_else(|| {
+            CliError::new("logs for Inspect need a folder")
+                .kind(ErrorKind::Invalid)
+                .help("write `--output inspect=FOLDER`")
+        })?)?;
+    }
     let has = |form| args.output.iter().any(|output| output.renderer == form);
     let is_detailed = args.all || args.by_scenario;
     if is_detailed
@@ -73,12 +80,7 @@ fn report_once(args: &ReportArgs, terminal: &Terminal) -> Result<ExitStatus, Cli
         outputs::write(&texts, ReportForm::Terminal, terminal, render)?;
         name_pages(&texts, ReportForm::Html, terminal);
     }
-    for log in logs {
-        let folder = log.file.as_deref().ok_or_else(|| {
-            CliError::new("logs for Inspect need a folder")
-                .kind(ErrorKind::Invalid)
-                .help("write `--output inspect=FOLDER`")
-        })?;
+    for folder in logs.into_iter().filter_map(|log| log.file.as_deref()) {
         write_logs(&run, &manifest, &args.run, folder, terminal)?;
     }
     if !is_trace && manifest.status == RunStatus::Interrupted {

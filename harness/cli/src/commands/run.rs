@@ -3,6 +3,7 @@ mod scratch;
 mod settings;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,7 @@ use healbench_store::{
 use healbench_text::{agree, count, part_of, plain_text, pluralize, shell_quote, times};
 
 use super::hook::on_complete;
+use super::outputs::is_file_of_run;
 use super::report;
 use super::view::open_browser;
 use crate::args::RunArgs;
@@ -40,6 +42,10 @@ use prepare::{Prepared, PreparedRun, prepare};
 
 /// Runs a plan, or the rest of an interrupted run, and prints the report.
 pub(crate) fn run(args: &RunArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+    if let Some(file) = args.html.as_deref().filter(|file| file.is_dir() || *file == Path::new("-")) {
+        return Err(CliError::new(format_args!("`--html` needs the name of a file, not `{}`", file.display()))
+            .help("`healbench report RUN --output html` prints the page of a run"));
+    }
     // Install the Ctrl-C handler before creating files.
     let resumable = Arc::new(OnceLock::new());
     let supervisor = supervise_run(*terminal, &resumable)?;
@@ -86,6 +92,9 @@ pub(crate) fn run(args: &RunArgs, terminal: &Terminal) -> Result<ExitStatus, Cli
 /// Writes the page that is asked for, and opens it.
 fn write_page(run: &RunDir, manifest: &RunManifest, args: &RunArgs, terminal: &Terminal) -> Result<(), CliError> {
     let Some(file) = &args.html else { return Ok(()) };
+    if is_file_of_run(file) {
+        return Err(CliError::new(format_args!("`--html` cannot write `{}`: it is a file of a run", file.display())));
+    }
     let page = report::run_page(run, manifest, &run.path().to_string_lossy(), false)?;
     write_atomically(file, &page)?;
     let name = file.to_string_lossy();

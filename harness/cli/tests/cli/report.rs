@@ -47,7 +47,19 @@ fn several_forms_are_written_at_once() {
     }
     refused(&["report", "run", "--by-scenario", "--output", "json"], "change none of these forms");
     refused(&["report", "run", "--all", "--output", "csv"], "change none of these forms");
-    refused(&["report", "run", "--output", "inspect"], "write `--output inspect=FOLDER`");
+    refused(&["report", "run", "--output", "json=a", "--output", "inspect"], "write `--output inspect=FOLDER`");
+    for (file, reason) in
+        [("run/manifest.json", "a file of a run"), ("run/calls.parquet", "a file of a run"), ("run", "a folder")]
+    {
+        let output = format!("json=./{file}");
+        refused(&["report", "run", "--output", &output], reason);
+        refused(&["compare", "run", "run", "--output", &output], reason);
+        refused(&["errors", "run", "--output", "csv=a", "--output", &output], reason);
+    }
+    for (one, other) in [("json=x/y", "csv=./x/y"), ("json=x", "inspect=x"), ("html=x/page.html", "inspect=x")] {
+        refused(&["report", "run", "--output", one, "--output", other], "the output of another option");
+    }
+    refused(&["report", "run", "--output", "json=a", "--output", "inspect=new"], "`new` is not empty");
     assert_eq!(names(&sandbox), ["new", "run"]);
 }
 

@@ -2,9 +2,9 @@
 //! better passes, and so does one that is neither better nor worse where an input differs that explains it.
 
 use super::inputs::Inputs;
-use super::{GateRow, MatchedScenarios, Method, Policy, ScenarioChange, Subject, Tier, Verdict};
-use crate::baseline::{CellName, CellScenario, Sum};
-use crate::metric::{Better, Metric};
+use super::{ChangeEffect, GateRow, MatchedScenarios, Method, Policy, ScenarioChange, Subject, Tier, Verdict};
+use crate::baseline::{CellName, CellScenario};
+use crate::metric::Metric;
 use healbench_text::part_of;
 
 /// The metric name of the row about everything in the frames that no metric covers.
@@ -32,6 +32,7 @@ pub(super) fn rows(
             base: None,
             candidate: None,
             trial: first_differing_trial(before, after),
+            effect: ChangeEffect::Neutral,
         })
         .collect();
     let reason = match unreported.len() {
@@ -40,27 +41,13 @@ pub(super) fn rows(
             format!("rows of {} differ where no sum does", part_of(count as u64, matched.len() as u64, "scenario"))
         }
     };
-    let effects = unreported.iter().map(|change| Effect {
-        worse: false,
-        better: false,
-        explained: inputs.explain(cell, &change.scenario),
-    });
-    let effects = Effects::of(effects);
+    let effects = Effects::of(cell, &unreported, inputs);
     let tier = policy.tier_of(ROWS);
     rows.push(GateRow { tier, ..row(cell, ROWS, matched, (None, None), (unreported, effects.verdict()), reason) });
     rows
 }
 
-/// What a change in a scenario means.
-struct Effect {
-    worse: bool,
-    better: bool,
-    /// True if an input of the scenario differs.
-    explained: bool,
-}
-
 /// What the changes of a row mean: numbers of scenarios.
-#[derive(Default)]
 struct Effects {
     changed: u64,
     worse: u64,
@@ -70,15 +57,16 @@ struct Effects {
 }
 
 impl Effects {
-    fn of(effects: impl Iterator<Item = Effect>) -> Effects {
-        let mut sum = Effects::default();
-        for Effect { worse, better, explained } in effects {
-            sum.changed += 1;
-            sum.worse += u64::from(worse);
-            sum.better += u64::from(better);
-            sum.unexplained += u64::from(!worse && !better && !explained);
+    fn of(cell: &CellName, changes: &[ScenarioChange], inputs: &Inputs<'_>) -> Effects {
+        let count = |is: &dyn Fn(&ScenarioChange) -> bool| changes.iter().filter(|change| is(change)).count() as u64;
+        Effects {
+            changed: changes.len() as u64,
+            worse: count(&|change| change.effect == ChangeEffect::Worse),
+            better: count(&|change| change.effect == ChangeEffect::Better),
+            unexplained: count(&|change| {
+                change.effect == ChangeEffect::Neutral && !inputs.explain(cell, &change.scenario)
+            }),
         }
-        sum
     }
 
     fn verdict(&self) -> Verdict {
@@ -115,7 +103,7 @@ fn metric_row(
         _ => before.sum(metric) != after.sum(metric),
     };
     let number = |scenario: &CellScenario| Some(scenario.sum(metric)).filter(|sum| sum.count > 0).map(|sum| sum.total);
-    let changes: Vec<ScenarioChange> = matched
+    let mut changes: Vec<ScenarioChange> = matched
         .iter()
         .filter(|(_, before, after)| differs(before, after))
         .map(|(scenario, before, after)| ScenarioChange {
@@ -123,23 +111,16 @@ fn metric_row(
             base: number(before),
             candidate: number(after),
             trial: first_differing_trial(before, after),
+            effect: ChangeEffect::of(metric, before, after),
         })
         .collect();
     let means = (
         mean(metric, matched.iter().map(|(_, before, _)| *before)),
         mean(metric, matched.iter().map(|(_, _, after)| *after)),
     );
-    let effects =
-        matched.iter().filter(|(_, before, after)| differs(before, after)).map(|(scenario, before, after)| {
-            let [before, after] = [before, after].map(|side| side.sum(metric));
-            let mean = |sum: Sum| (sum.count > 0).then(|| sum.total / sum.count as f64);
-            let gain = mean(before).zip(mean(after)).map_or(0.0, |(before, after)| match metric.better() {
-                Better::Higher => after - before,
-                Better::Lower => before - after,
-            });
-            Effect { worse: gain < 0.0, better: gain > 0.0, explained: inputs.explain(cell, scenario) }
-        });
-    let effects = Effects::of(effects);
+    // Those for the worse come first.
+    changes.sort_by_key(|change| change.effect);
+    let effects = Effects::of(cell, &changes, inputs);
     let reason = match changes.len() as u64 {
         0 => "the same in every scenario".to_owned(),
         count => {

@@ -127,7 +127,7 @@ pub(super) fn unlike_scenarios<'a>(
             property: format!("no scenario is the same: `{first}`"),
             base: "there".to_owned(),
             candidate: (*what).to_owned(),
-            allow: None,
+            allow: (!kinds[2].0.is_empty()).then(|| MayDiffer::Scenarios.name()),
         });
     }
     let rows = kinds.into_iter().filter(|(ids, ..)| !ids.is_empty()).map(|(ids, what, way_out)| {

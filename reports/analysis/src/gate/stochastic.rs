@@ -7,7 +7,10 @@ use healbench_core::Seed;
 use healbench_text::{agree, part_of};
 
 use super::policy::{Check, Direction, Margin};
-use super::{GateRow, MatchedScenarios, Method, OtherScenarios, Policy, ScenarioChange, Subject, Verdict, missing_row};
+use super::{
+    ChangeEffect, GateRow, MatchedScenarios, Method, OtherScenarios, Policy, ScenarioChange, Subject, Verdict,
+    missing_row,
+};
 use crate::baseline::{CellName, CellScenario};
 use crate::metric::Metric;
 use crate::statistics::{
@@ -399,6 +402,7 @@ fn changes(metric: Metric, matched: &MatchedScenarios<'_>) -> Vec<ScenarioChange
             base: number(before),
             candidate: number(after),
             trial: super::deterministic::first_differing_trial(before, after),
+            effect: ChangeEffect::of_means(metric, before, after),
         })
         .collect()
 }

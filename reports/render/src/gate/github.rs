@@ -1,10 +1,12 @@
 use std::collections::BTreeMap;
 
 use super::{
-    by_severity, diff_lines, difference, first_line, format_change, means, show_command, subject, verdict,
-    verdict_counts,
+    MAX_TEXTS, by_severity, diff_lines, difference, first_line, format_change, joined, means, show_command, subject,
+    verdict, verdict_counts,
 };
-use healbench_analysis::gate::{GateReport, GateRow, Method, ScenarioChange, SourceLocation, Tier, Verdict};
+use healbench_analysis::gate::{
+    ChangeEffect, GateReport, GateRow, Method, ScenarioChange, SourceLocation, Tier, Verdict,
+};
 use healbench_text::plain_text;
 
 /// GitHub shows at most this many errors, this many warnings and this many notices per step.
@@ -19,8 +21,8 @@ pub fn github(report: &GateReport) -> String {
     let parts: Vec<String> = parts.into_iter().chain(first_line(report)).collect();
     let overall = format!("{}: {}", report.verdict.name(), parts.join(" · "));
     let mut text = workflow_command("notice", None, "healbench", &overall);
-    // A step shows ten notices.
-    for change in report.texts.iter().take(ANNOTATIONS - 1) {
+    // With the verdict these are ten notices at most.
+    for change in report.texts.iter().take(MAX_TEXTS) {
         let title = format!("changed: {}", plain_text(&change.name));
         text.push_str(&workflow_command("notice", None, &title, &diff_lines(change).join("\n")));
     }
@@ -54,7 +56,9 @@ fn annotations(report: &GateReport) -> Vec<Annotation<'_>> {
         if row.changes.is_empty() {
             annotations.push(Annotation::Row(row));
         }
-        for change in &row.changes {
+        let rows = std::iter::once(row).chain(joined(report, row));
+        let changes = rows.flat_map(|row| row.changes.iter().map(move |change| (row, change)));
+        for (row, change) in changes.filter(|(_, change)| change.effect != ChangeEffect::Better) {
             let at = *known.entry(&change.scenario).or_insert(annotations.len());
             match annotations.get_mut(at) {
                 Some(Annotation::Scenario(_, changes)) => changes.push((row, change)),

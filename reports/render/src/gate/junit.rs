@@ -48,22 +48,29 @@ fn case(report: &GateReport, row: &GateRow) -> TestCase {
 fn status(report: &GateReport, row: &GateRow) -> TestCaseStatus {
     let mut status = match (row.verdict, row.tier) {
         (Verdict::Pass, _) => return TestCaseStatus::success(),
-        _ if row.cause.is_some() => TestCaseStatus::skipped(),
+        _ if stands_elsewhere(report, row) => TestCaseStatus::skipped(),
         (_, Tier::Advisory) | (Verdict::Inconclusive, _) => TestCaseStatus::skipped(),
         (Verdict::Fail, Tier::Critical) => TestCaseStatus::non_success(NonSuccessKind::Failure),
         (Verdict::Missing, Tier::Critical) => TestCaseStatus::non_success(NonSuccessKind::Error),
     };
-    if let Some(head) = row.cause.and_then(|index| report.rows.get(index)) {
-        status.set_message(xml_text(&format!("of one cause with {} · {}", subject(&head.subject), head.metric)));
-        return status;
-    }
+    let head = row.cause.and_then(|index| report.rows.get(index));
+    let one_cause = head.map(|head| format!("of one cause with {} · {}; ", subject(&head.subject), head.metric));
+    let one_cause = one_cause.unwrap_or_default();
     let tier = if row.tier == Tier::Advisory { "advisory: " } else { "" };
-    status.set_message(xml_text(&format!("{tier}{}", row.reason))).set_type(row.verdict.name());
+    status.set_message(xml_text(&format!("{tier}{one_cause}{}", row.reason))).set_type(row.verdict.name());
     let text = description(report, row);
     if !text.is_empty() {
         status.set_description(text.join("\n"));
     }
     status
+}
+
+/// Returns true if a row of the same subject has failed for the same cause.
+fn stands_elsewhere(report: &GateReport, row: &GateRow) -> bool {
+    let Some(head) = row.cause else { return false };
+    let is_earlier = |other: &GateRow| other.cause == Some(head) && other.subject == row.subject;
+    let first = report.rows.iter().find(|other| is_earlier(other));
+    report.rows[head].subject == row.subject || first.is_some_and(|first| !std::ptr::eq(first, row))
 }
 
 /// Returns lines with the numbers, the changed scenarios, and the command that shows one of them.

@@ -1,6 +1,6 @@
 use super::{
-    also, by_severity, diff_lines, difference, example_command, first_line, format_change, is_listed, means, subject,
-    verdict, verdict_counts,
+    MAX_TEXTS, also, by_severity, diff_lines, difference, example_command, first_line, format_change, is_listed, means,
+    more_texts, subject, verdict, verdict_counts,
 };
 use healbench_analysis::gate::{GateReport, GateRow, Verdict};
 use healbench_text::{count, escape_markdown};
@@ -28,15 +28,6 @@ pub fn markdown(report: &GateReport) -> String {
     if !rest.is_empty() {
         text.push_str(&format!("\nand {} more rows: `--output json` has all\n", count(rest.len() as u64)));
     }
-    for change in &report.texts {
-        // Indented lines end at no mark that a text may have.
-        let lines: Vec<String> = diff_lines(change).iter().map(|line| format!("    {line}")).collect();
-        let name = escape_markdown(&change.name);
-        text.push_str(&format!(
-            "\n<details><summary>Changed: {name}</summary>\n\n{}\n\n</details>\n",
-            lines.join("\n")
-        ));
-    }
     let mut left_out = 0;
     for row in shown.iter().filter(|row| row.verdict != Verdict::Pass && !row.changes.is_empty()) {
         let changes = changes(report, row);
@@ -49,6 +40,13 @@ pub fn markdown(report: &GateReport) -> String {
     if left_out > 0 {
         text.push_str(&format!("\nThe changes of {left_out} rows are left out: `--output json` has all\n"));
     }
+    for change in report.texts.iter().take(MAX_TEXTS) {
+        // Indented lines end at no mark that a text may have.
+        let lines: Vec<String> = diff_lines(change).iter().map(|line| format!("    {line}")).collect();
+        let (name, lines) = (escape_markdown(&change.name), lines.join("\n"));
+        text.push_str(&format!("\n<details><summary>Changed: {name}</summary>\n\n{lines}\n\n</details>\n"));
+    }
+    text.extend(more_texts(report).map(|more| format!("\n{more}\n")));
     text.push_str(&closing(report));
     text
 }
@@ -123,7 +121,7 @@ fn closing(report: &GateReport) -> String {
             .push("INCONCLUSIVE: the measurement neither shows a regression nor rules one out; this is not a pass.");
     }
     if has(Verdict::Missing) {
-        sentences.push("MISSING: one side of the comparison does not exist, so nothing was compared.");
+        sentences.push("MISSING: what one side does not have was not compared.");
     }
     if sentences.is_empty() { String::new() } else { format!("\n{}\n", sentences.join(" ")) }
 }

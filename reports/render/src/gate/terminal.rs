@@ -1,6 +1,6 @@
 use super::{
-    also, by_severity, diff_lines, difference, example_command, first_line, format_change, is_listed, means, subject,
-    verdict, verdict_counts,
+    MAX_TEXTS, also, by_severity, diff_lines, difference, example_command, first_line, format_change, is_listed, means,
+    more_texts, subject, verdict, verdict_counts,
 };
 use crate::labels::INDENT;
 use healbench_analysis::gate::{GateReport, GateRow, Verdict};
@@ -46,10 +46,11 @@ pub fn terminal(report: &GateReport, options: GateOptions) -> String {
         lines.push(String::new());
         lines.push(format!("and {} more rows: `--output json` has all", listed.len() - ROWS));
     }
-    for change in &report.texts {
+    for change in report.texts.iter().take(MAX_TEXTS) {
         lines.extend([String::new(), format!("changed: {}", plain_text(&change.name))]);
         lines.extend(diff_lines(change).into_iter().map(|line| format!("{INDENT}{line}").trim_end().to_owned()));
     }
+    lines.extend(more_texts(report));
     let mut text = lines.join("\n");
     text.push('\n');
     text

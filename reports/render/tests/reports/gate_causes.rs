@@ -6,7 +6,8 @@ use healbench_analysis::gate::{
     GateReport, NamedBaseline, Policy, ScenarioSource, SourceLocation, Subject, Tier, Verdict, gate,
 };
 use healbench_analysis::{Baseline, Metric};
-use healbench_render::gate::{GateOptions, github, terminal};
+use healbench_core::Outcome;
+use healbench_render::gate::{GateOptions, github, junit, terminal};
 
 use crate::gate::{baseline, complete_records, deterministic_plan, failing_rows, run_gate};
 
@@ -106,10 +107,37 @@ fn what_became_better_passes_and_is_named() {
     let mixed = with_more(&with_more(&base, TYPO, Metric::Tokens, -9.0), CURRENCY, Metric::Tokens, 1.0);
     let report = gated(&base, &mixed);
     assert_eq!(report.verdict, Verdict::Fail);
-    assert!(printed(&report).contains("for the worse in 1, for the better in 1"), "{}", printed(&report));
+    let text = printed(&report);
+    assert!(text.contains("for the worse in 1, for the better in 1"), "{text}");
+    // The first line and the annotations are about what became worse, although the mean is better.
+    assert!(text.contains("worse: tokens in billing/new-currency\n"), "{text}");
+    assert!(text.find("    billing/new-currency  ") < text.find("    orders/typo  "), "{text}");
+    let annotations = github(&report);
+    assert!(annotations.contains("billing/new-currency::") && !annotations.contains("orders/typo::"), "{annotations}");
     // Nor does a gain in one metric for a loss in another.
     let mixed = with_more(&with_more(&base, TYPO, Metric::Tokens, -9.0), TYPO, Metric::Calls, 1.0);
     assert_eq!(gated(&base, &mixed).verdict, Verdict::Fail);
+}
+
+#[test]
+fn trials_of_a_scenario_do_not_make_up_for_each_other() {
+    let plan = deterministic_plan(4);
+    let succeeds = |in_trial: u32| {
+        let mut records = complete_records(&plan);
+        for row in &mut records.episodes {
+            let is_one = plan.cell(row.episode).unwrap().trial == in_trial;
+            row.outcome = if is_one { Outcome::Success } else { Outcome::GaveUp };
+        }
+        baseline(&plan, &records)
+    };
+    let (before, mut after) = (succeeds(0), succeeds(1));
+    // Not even where an input explains that something differs.
+    after.scenarios.get_mut(TYPO).unwrap().text = "other".to_owned();
+    let policy = Policy::parse("gate.toml", "may_differ = [\"scenarios\"]\n").unwrap();
+    let report = run_gate(&before, &after, &policy).unwrap();
+    assert_eq!(report.verdict, Verdict::Fail);
+    let text = printed(&report);
+    assert!(text.contains(" · worse: success in billing/new-currency and 2 more scenarios"), "{text}");
 }
 
 #[test]
@@ -122,8 +150,10 @@ fn rows_that_fail_for_one_cause_are_one() {
     assert_eq!(report.rows.iter().filter(|row| row.verdict == Verdict::Fail).count(), 12);
     let text = printed(&report);
     assert_eq!(text.matches("FAIL").count(), 2, "{text}");
-    assert!(text.contains("\n  and tokens: ") && text.contains(" more of the same cause\n"), "{text}");
+    assert!(text.contains("\n  and scripted:typical · none · calls: ") && text.contains("and 6 more of the same cause\n"), "{text}");
     assert_eq!(github(&report).matches("::error").count(), 1, "{}", github(&report));
+    // JUnit has one failure for each of the six subjects.
+    assert_eq!(junit(&report).matches("<failure ").count(), 6, "{}", junit(&report));
     // What differs in another scenario of one cell is another cause.
     let mut two = worse.clone();
     let line = two.cells.values_mut().next().unwrap().get_mut(CURRENCY).unwrap();

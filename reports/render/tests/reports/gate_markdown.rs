@@ -9,7 +9,7 @@ fn markdown_for_the_summary_of_a_job() {
     insta::assert_snapshot!(markdown(&sample()), @"
     ## healbench gate: ❌ **FAIL**
 
-    worse: tokens 4,512 → 8,574 in refund-order and ship-late
+    worse: tokens 4,512 → 8,574 in refund-order
 
     Candidate runs/new against baselines/ci.txt, policy built in: 3 fail, 2 missing, 2 inconclusive, 4 pass
 
@@ -75,7 +75,7 @@ fn markdown_for_the_summary_of_a_job() {
 
     </details>
 
-    INCONCLUSIVE: the measurement neither shows a regression nor rules one out; this is not a pass. MISSING: one side of the comparison does not exist, so nothing was compared.
+    INCONCLUSIVE: the measurement neither shows a regression nor rules one out; this is not a pass. MISSING: what one side does not have was not compared.
     ");
 }
 

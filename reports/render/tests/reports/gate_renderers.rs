@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use healbench_analysis::gate::{
-    GateReport, GateRow, Margin, Method, ScenarioChange, SourceLocation, Subject, Tier, Verdict,
+    ChangeEffect, GateReport, GateRow, Margin, Method, ScenarioChange, SourceLocation, Subject, Tier, Verdict,
 };
 use healbench_analysis::statistics::Interval;
 use healbench_core::{AgentId, Guardrails, Opening, ToolsMode};
@@ -65,6 +65,11 @@ pub(crate) fn changed(row: GateRow, changes: &[Changed<'_>]) -> GateRow {
         base: *base,
         candidate: *candidate,
         trial: *trial,
+        effect: match base.zip(*candidate) {
+            Some((base, candidate)) if candidate > base => ChangeEffect::Worse,
+            Some((base, candidate)) if candidate < base => ChangeEffect::Better,
+            _ => ChangeEffect::Neutral,
+        },
     };
     GateRow { changes: changes.iter().map(change).collect(), ..row }
 }
@@ -308,9 +313,8 @@ fn junit_is_well_formed_whatever_the_names() {
 #[test]
 fn github_annotates_scenarios_where_they_are_written_down() {
     insta::assert_snapshot!(github(&sample()), @"
-    ::notice title=healbench::FAIL: 3 fail, 2 missing, 2 inconclusive, 4 pass · runs/new · worse: tokens 4,512 → 8,574 in refund-order and ship-late
+    ::notice title=healbench::FAIL: 3 fail, 2 missing, 2 inconclusive, 4 pass · runs/new · worse: tokens 4,512 → 8,574 in refund-order
     ::error file=suites/100%25%2C all%3Ain/refund.yaml,line=7,title=FAIL%3A refund-order::tokens 8,123 → 16,246 in scripted:typical · all fusion-xml%0AINCONCLUSIVE: false_success 1 → 2 in openai:gpt-5-mini · seeded · prompt · all fusion-xml (higher by 5 points or more is neither shown nor ruled out; about 410 pairs would settle it)%0AFAIL (advisory): calls 9 → 10 in scripted:typical · all fusion-xml%0Ahealbench show runs/new --scenario refund-order --agent scripted:typical --guardrails all --format fusion-xml --trial 0
-    ::error file=suites/ship.yaml,line=3,title=FAIL%3A ship-late::tokens 901 → 900 in scripted:typical · all fusion-xml%0Ahealbench show runs/new --scenario ship-late --agent scripted:typical --guardrails all --format fusion-xml --trial 2
     ::error title=FAIL%3A find-user::rows changed in scripted:typical · all fusion-xml%0Ahealbench show runs/new --scenario find-user --agent scripted:typical --guardrails all --format fusion-xml --trial 0
     ::error title=MISSING%3A scripted%3Agives-up · all fusion-xml · cell::the candidate has no such cell
     ::warning title=INCONCLUSIVE%3A only-live::false_success 0 → 1 in openai:gpt-5-mini · seeded · prompt · all fusion-xml (higher by 5 points or more is neither shown nor ruled out; about 410 pairs would settle it)%0Ahealbench show runs/new --scenario only-live --agent openai:gpt-5-mini --opening seeded --guardrails all --format fusion-xml --trial 1
