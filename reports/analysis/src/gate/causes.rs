@@ -6,7 +6,7 @@ use super::inputs::Inputs;
 use super::{GateRow, Method, Subject, Verdict};
 use crate::metric::Metric;
 
-/// What rows have in common that fail for one cause.
+/// The common ground of rows that fail for one cause.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Cause {
     /// The text of an error format differs.

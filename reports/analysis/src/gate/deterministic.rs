@@ -47,7 +47,7 @@ pub(super) fn rows(
     rows
 }
 
-/// What the changes of a row mean: numbers of scenarios.
+/// The effects of the changes of a row, as numbers of scenarios.
 struct Effects {
     changed: u64,
     worse: u64,
