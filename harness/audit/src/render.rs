@@ -102,8 +102,10 @@ fn reached(report: &AuditReport) -> Option<String> {
 fn answer(report: &AuditReport) -> Option<String> {
     let answer = Some(&report.answer).filter(|answer| answer.errors > 0)?;
     let server = report.server.name.as_deref().unwrap_or("The server");
-    let worst =
-        answer.worst.as_ref().map(|worst| format!(" Worst: {} ({} of {}).", worst.tool, worst.repaired, worst.errors));
+    let worst = answer
+        .worst
+        .as_ref()
+        .map(|worst| format!(" Repaired least: {} ({} of {}).", worst.tool, worst.repaired, worst.errors));
     let text = format!(
         "{server}'s texts let the simulated reader perfect fix {} of errors ({} of {}).{}",
         share(Some(answer.repaired as f64 / answer.errors as f64)),

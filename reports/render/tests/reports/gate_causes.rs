@@ -150,7 +150,10 @@ fn rows_that_fail_for_one_cause_are_one() {
     assert_eq!(report.rows.iter().filter(|row| row.verdict == Verdict::Fail).count(), 12);
     let text = printed(&report);
     assert_eq!(text.matches("FAIL").count(), 2, "{text}");
-    assert!(text.contains("\n  and scripted:typical · none · calls: ") && text.contains("and 6 more of the same cause\n"), "{text}");
+    assert!(
+        text.contains("\n  and scripted:typical · none · calls: ") && text.contains("and 6 more of the same cause\n"),
+        "{text}"
+    );
     assert_eq!(github(&report).matches("::error").count(), 1, "{}", github(&report));
     // JUnit has one failure for each of the six subjects.
     assert_eq!(junit(&report).matches("<failure ").count(), 6, "{}", junit(&report));
