@@ -608,7 +608,7 @@ impl<R: ValueEnum> std::str::FromStr for Output<R> {
         let renderer = R::from_str(renderer, false).map_err(|_| {
             let known = R::value_variants().iter().filter_map(ValueEnum::to_possible_value);
             let known: Vec<String> = known.map(|value| value.get_name().to_owned()).collect();
-            format!("unknown form: {}", healbench_files::hint(renderer, known.iter().map(String::as_str)))
+            format!("unknown form `{renderer}`; {}", healbench_files::hint(renderer, known.iter().map(String::as_str)))
         })?;
         Ok(Output { renderer, file })
     }

@@ -228,7 +228,7 @@ impl ResolvedArgs {
         let Some((name, matches)) = self.matches.subcommand() else { return out };
         for arg in command.find_subcommand(name).into_iter().flat_map(clap::Command::get_arguments) {
             let id = arg.get_id().as_str();
-            if id == "print_config" {
+            if matches!(id, "print_config" | "open") {
                 continue;
             }
             let key = KEYS.iter().find(|key| key.name == id);

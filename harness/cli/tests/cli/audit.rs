@@ -193,7 +193,10 @@ fn wrong_usage_is_refused_with_a_way_out() {
             "its format is `audit-score/0`, and this version compares with `audit-score/2`",
         ),
         (&["--baseline", "none.json"], "write one with `healbench audit --output json=FILE`"),
-        (&["--output", "xml"], "unknown form `xml`; known: terminal, json, junit, markdown, sarif, badge, svg"),
+        (
+            &["--output", "xml"],
+            "unknown form `xml`; known: `terminal`, `json`, `junit`, `markdown`, `sarif`, `badge`, `svg`",
+        ),
         (&["--output", "json", "--output", "junit"], "2 reports cannot all go to standard output"),
         (&["--output", "json=calls.yaml", "--calls", "calls.yaml"], "it is an input"),
         (&["--fail-under", "101"], "a score is a number from 0 to 100"),

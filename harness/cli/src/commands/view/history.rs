@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use healbench_analysis::gate::{MayDiffer, NamedBaseline, Policy, gate};
+use healbench_analysis::gate::{NamedBaseline, Policy, gate};
 use healbench_analysis::{Baseline, Rate, suite_name};
 use healbench_core::{Condition, Plan};
 use healbench_frames::{Rows, run_totals};
@@ -107,9 +107,7 @@ fn verdict(
 ) -> Result<healbench_analysis::gate::Verdict, String> {
     let (Some(base), Some(candidate)) = (base, candidate) else { return Err("not compared".to_owned()) };
     let (base, candidate) = (NamedBaseline::summary(base_name, base), NamedBaseline::summary(name, candidate));
-    // What changed about the scenarios stands beside the verdict.
-    let policy = Policy { may_differ: vec![MayDiffer::Scenarios], ..Policy::default() };
-    match gate(base, candidate, &policy) {
+    match gate(base, candidate, &Policy::default()) {
         Ok(report) => Ok(report.verdict),
         Err(incompatible) => Err(format!("not comparable: {}", plain_text(&incompatible.to_string()))),
     }
