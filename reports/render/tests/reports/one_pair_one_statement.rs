@@ -386,7 +386,11 @@ fn check_page(said: &Said, plan: &Plan, report: &Report, reference: usize, html:
             let statement = said.get(&agent.title, headline.right, headline.left).unwrap();
             let class = card.attribute("class").unwrap();
             assert_eq!(sign(class.contains("up"), class.contains("down")), statement.sign(), "{statement:?}");
-            let p = statement.p_adjusted.map(|p| format!(", p {}:", numbers::p_value(p))).unwrap_or_default();
+            let all = match agent.rows.len() {
+                2 => String::new(),
+                conditions => format!(" adjusted for all {} pairs of conditions", conditions * (conditions - 1) / 2),
+            };
+            let p = statement.p_adjusted.map(|p| format!(", p {}{all}:", numbers::p_value(p))).unwrap_or_default();
             assert!(statement.difference.is_none() || text(card).contains(&p), "{p} is not in {}", text(card));
         }
         for heat in classed(page.root(), "heat").filter(|node| all(*node, "tbody").next().is_some()) {
