@@ -44,7 +44,7 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// Returns true if the texts of the cell's error format differ.
+    /// Returns true if the text of this error format differs.
     pub(super) fn is_new_format(&self, format: &str) -> bool {
         self.formats.contains(format)
     }
@@ -73,14 +73,17 @@ fn rewritten<'a>(base: &'a Baseline, candidate: &'a Baseline) -> impl Iterator<I
 }
 
 /// Returns the texts that differ.
-pub(super) fn text_changes<'a>(base: NamedBaseline<'a>, candidate: NamedBaseline<'a>) -> Vec<TextChange> {
+pub(super) fn text_changes<'a>(
+    base: NamedBaseline<'a>,
+    candidate: NamedBaseline<'a>,
+    inputs: &Inputs<'a>,
+) -> Vec<TextChange> {
     let (before, after) = (base.baseline, candidate.baseline);
     let change = |name: &str, texts: Option<(&String, &String)>| TextChange {
         name: name.to_owned(),
         diff: texts
             .map(|(before, after)| TextDiff::from_lines(before, after).unified_diff().context_radius(2).to_string()),
     };
-    let inputs = Inputs::of(before, after);
     let formats =
         inputs.formats.iter().map(|name| change(name, before.templates.get(*name).zip(after.templates.get(*name))));
     let text = |side: NamedBaseline<'a>, id: &str| side.sources.get(id).map(|source| &source.text);

@@ -67,7 +67,7 @@ pub fn gate(
         policy: policy.name.clone(),
         verdict: overall(&rows),
         counts: counts(&rows),
-        texts: inputs::text_changes(base, candidate),
+        texts: inputs::text_changes(base, candidate, &inputs),
         locations,
         rows,
     })

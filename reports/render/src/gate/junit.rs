@@ -8,7 +8,7 @@ use healbench_analysis::gate::{GateReport, GateRow, Subject, Tier, Verdict};
 const CHANGES: usize = 50;
 
 /// Formats the report as JUnit XML: one test suite per subject, one test case per row. Only critical rows with FAIL or
-/// MISSING are failures; other rows that do not pass are skipped, and so are those of a cause that has failed. There are no times or ids, so the output is
+/// MISSING are failures; other rows that do not pass are skipped, and so are those whose cause has failed another row of the subject. There are no times or ids, so the output is
 /// reproducible.
 pub fn junit(report: &GateReport) -> String {
     let mut xml = Report::new(xml_text(&title(report)));
