@@ -136,7 +136,7 @@ pub struct GateRow {
     /// The number of scenarios with too few trials to tell a fall from all to none from chance; 0 unless the row is a rate of pairs.
     pub unseen_scenarios: u64,
     pub changes: Vec<ScenarioChange>,
-    /// The index of the row that stands for the cause of this one, which is listed and counted there; null for a row of its own.
+    /// The index of the row under which this one is listed and counted, since one cause made both fail; null for a row of its own.
     pub cause: Option<usize>,
     /// The reason for the verdict, in one sentence.
     pub reason: String,
@@ -168,7 +168,7 @@ pub struct ScenarioChange {
     pub effect: ChangeEffect,
 }
 
-/// The direction of a change. Worse and better come first where changes are sorted by it.
+/// The direction of a change. Sorted by it, changes for the worse come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeEffect {
@@ -209,7 +209,7 @@ impl ChangeEffect {
         ChangeEffect::between(metric, mean(before), mean(after))
     }
 
-    /// Compares two values, of which one that is known no more is worse.
+    /// Compares two values. One that was known and is unknown now is worse.
     fn between(metric: Metric, before: Option<f64>, after: Option<f64>) -> ChangeEffect {
         let (Some(before), Some(after)) = (before, after) else {
             return if before.is_some() { ChangeEffect::Worse } else { ChangeEffect::Neutral };

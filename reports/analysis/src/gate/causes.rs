@@ -21,8 +21,8 @@ enum Cause {
     Cell(String),
 }
 
-/// Names, in each failing row but the first of a cause, the row that stands for it: a critical row before an advisory one, then by
-/// metric, then by the size of the difference.
+/// Gives each cause a head among its failing rows, and points the others to it. The head is a critical row before an advisory one, then the
+/// first by metric, then the one with the largest difference.
 pub(super) fn join(rows: &mut [GateRow], inputs: &Inputs<'_>) {
     let cell = |row: &GateRow| format!("{:?}", row.subject);
     let mut changed: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
