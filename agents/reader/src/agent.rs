@@ -445,7 +445,7 @@ impl<'a> ScriptedAgent<'a> {
                 if !self.takes_up(kind, &name, uptake) {
                     continue;
                 }
-                self.apply_fix(fix, statements);
+                self.apply_fix(fix);
                 fixes += 1;
             }
         }

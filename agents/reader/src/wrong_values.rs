@@ -1,14 +1,15 @@
 //! Values that a reader may confuse with the right one.
+//!
+//! They depend on the task and on the tools, and not on the text that is followed: a text that states options, bounds or an
+//! example offers no wrong value that another text withholds.
 
 use healbench_core::json_type;
 use serde_json::Value;
 
 use super::paths;
-use super::reading::Statement;
 
 /// What a reader may take a wrong value from.
 pub(super) struct Sources<'a> {
-    pub(super) statements: &'a [Statement],
     /// The input schema of the action, as the agent was told it.
     pub(super) schema: Option<&'a Value>,
     /// Returns the values of a field in other calls of the task.
@@ -27,41 +28,26 @@ pub(super) fn scalars<'v>(value: &'v Value, path: String, out: &mut Vec<(String,
     }
 }
 
-/// Returns the values that may be written into `field` instead of `right`: other options if the text or the schema lists
-/// any, else neighbouring and similar values, and those that the text or other calls have for the field. Neither `right` nor
-/// `sent` is among them. The list is empty if nothing resembles the value.
+/// Returns the values that may be written into `field` instead of `right`: other options if the schema lists any, else
+/// neighbouring and similar values, and those that other calls have for the field. Neither `right` nor `sent` is among them.
+/// The list is empty if nothing resembles the value.
 pub(super) fn wrong_values(field: &str, right: &Value, sent: Option<&Value>, sources: &Sources<'_>) -> Vec<Value> {
     let mut options = Vec::new();
-    let mut similar = similar_values(right);
-    for statement in sources.statements {
-        match statement {
-            Statement::Options { field: named, values } if named == field => {
-                options.extend(values.iter().filter_map(|text| as_type_of(right, text)));
-            }
-            Statement::Bound { field: named, limit, .. } if named == field && right.is_number() => {
-                similar.push(number(*limit));
-            }
-            Statement::Example { object } => similar.extend(object.get(field).cloned()),
-            _ => {}
-        }
-    }
     let parts: Vec<&str> = field.split('.').collect();
     sources.schema.iter().for_each(|schema| collect_options(schema, &parts, &mut options));
-    similar.extend((sources.elsewhere)(field));
-    let mut wrong = Vec::new();
     let is_listed = options.iter().any(|option| option != right);
-    for value in if is_listed { options } else { similar } {
+    let candidates = match is_listed {
+        true => options,
+        false => similar_values(right).into_iter().chain((sources.elsewhere)(field)).collect(),
+    };
+    let mut wrong = Vec::new();
+    for value in candidates {
         let is_alike = json_type(&value) == json_type(right) && (!right.is_i64() || value.is_i64());
         if is_alike && value != *right && Some(&value) != sent && !wrong.contains(&value) {
             wrong.push(value);
         }
     }
     wrong
-}
-
-/// Reads an option, which a text writes without quotes, as a value of the type of `right`.
-fn as_type_of(right: &Value, text: &str) -> Option<Value> {
-    if right.is_string() { Some(text.into()) } else { serde_json::from_str(text).ok() }
 }
 
 /// Collects the options that a schema lists for a field, in all variants of a union.
@@ -81,12 +67,6 @@ fn collect_options(schema: &Value, path: &[&str], out: &mut Vec<Value>) {
             inner.into_iter().for_each(|inner| collect_options(inner, rest, out));
         }
     }
-}
-
-/// Returns a number as an integer if it is one.
-fn number(number: f64) -> Value {
-    let is_whole = number.fract() == 0.0 && number.abs() < 2.0_f64.powi(53);
-    if is_whole { Value::from(number as i64) } else { Value::from(number) }
 }
 
 /// Returns values that resemble `right` by themselves: neighbouring numbers and dates, shortened texts.
@@ -150,7 +130,7 @@ mod tests {
     use super::*;
 
     fn similar(right: &Value) -> Vec<Value> {
-        wrong_values("f", right, None, &Sources { statements: &[], schema: None, elsewhere: &|_| Vec::new() })
+        wrong_values("f", right, None, &Sources { schema: None, elsewhere: &|_| Vec::new() })
     }
 
     #[test]
@@ -178,30 +158,14 @@ mod tests {
     fn a_listed_option_is_confused_with_another_one() {
         let schema = json!({"properties": {"pay": {"oneOf": [
             {"properties": {"by": {"const": "card"}}}, {"properties": {"by": {"const": "cash"}}}
-        ]}, "lines": {"items": {"properties": {"unit": {"enum": ["kg", "g"]}}}}}});
-        let options = |values: &[&str]| Statement::Options {
-            field: "size".to_owned(),
-            values: values.iter().copied().map(str::to_owned).collect(),
-        };
-        let statements = [options(&["1", "2", "4"])];
-        let sources = Sources { statements: &statements, schema: Some(&schema), elsewhere: &|_| vec!["gift".into()] };
+        ]}, "lines": {"items": {"properties": {"unit": {"enum": ["kg", "g"]}}}}, "size": {"enum": [1, 2, 4]}}});
+        let sources = Sources { schema: Some(&schema), elsewhere: &|_| vec!["gift".into()] };
         let wrong = |field: &str, right: Value, sent: Value| json!(wrong_values(field, &right, Some(&sent), &sources));
         assert_eq!(wrong("size", json!(2), json!(3)), json!([1, 4]));
-        assert_eq!(wrong("size", json!("2"), json!("1")), json!(["4"]));
+        assert_eq!(wrong("size", json!(2), json!(4)), json!([1]));
         assert_eq!(wrong("pay.by", json!("card"), json!("Card")), json!(["cash"]));
         assert_eq!(wrong("lines.0.unit", json!("g"), json!(1)), json!(["kg"]));
         // Nothing is listed for these.
         assert_eq!(wrong("pay.with", json!("visa"), json!(1)), json!(["vis", "gift"]));
-    }
-
-    #[test]
-    fn values_that_the_text_states_are_taken_for_the_right_one() {
-        let statements = [
-            Statement::Bound { field: "n".to_owned(), relation: crate::reading::Relation::AtLeast, limit: 3.0 },
-            Statement::Example { object: json!({"n": 20, "name": "Jane Doe"}).as_object().unwrap().clone() },
-        ];
-        let sources = Sources { statements: &statements, schema: None, elsewhere: &|_| Vec::new() };
-        assert_eq!(json!(wrong_values("n", &json!(9), Some(&json!(1)), &sources)), json!([8, 10, 3, 20]));
-        assert_eq!(json!(wrong_values("name", &json!("Bo"), None, &sources)), json!(["B", "Jane Doe"]));
     }
 }

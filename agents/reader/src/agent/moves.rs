@@ -78,7 +78,7 @@ impl ScriptedAgent<'_> {
         let is_right = self.chance(moves.right_untold, || "agent/move/right");
         let edit = match meant.get(&name) {
             Some(right) if is_right => Some(right.clone()),
-            Some(right) => match self.some_wrong_value(&name, right, statements) {
+            Some(right) => match self.some_wrong_value(&name, right) {
                 Some(wrong) => Some(wrong),
                 None => return false,
             },

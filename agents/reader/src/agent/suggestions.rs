@@ -52,7 +52,7 @@ impl<'a> ScriptedAgent<'a> {
         let Some((tool, action)) = suggestions.iter().find(|suggestion| takes_up(suggestion)).cloned() else {
             return false;
         };
-        let wrong = self.wrong_suggestion(&tool, &action, &suggestions);
+        let wrong = self.wrong_suggestion(&tool, &action);
         let advised = |action: &str| advised_call(&self.start, &self.found_values, self.step, &tool, action);
         let meant = wrong.as_ref().map(|_| MeantCall::Lookup(advised(&action)));
         let taken = wrong.unwrap_or(action);

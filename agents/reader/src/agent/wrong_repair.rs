@@ -1,6 +1,6 @@
 //! Wrong repairs: a wrong value in a field that a text names, and a wrong action where a text is about actions.
 //!
-//! These decisions use random draws of their own: the probability of a wrong repair affects no other draw.
+//! What is wrong is drawn from the same values and actions whatever the text says. These decisions use random draws of their own: the probability of a wrong repair affects no other draw.
 
 use healbench_core::{ToolCall, Turn};
 use serde_json::Value;
@@ -8,7 +8,6 @@ use serde_json::Value;
 use super::ScriptedAgent;
 use crate::lookup::{action_of, discriminator};
 use crate::paths;
-use crate::reading::Statement;
 use crate::repair::ArgumentEdit;
 use crate::wrong_values::{Sources, replaced, scalars, wrong_values};
 
@@ -28,11 +27,11 @@ impl ScriptedAgent<'_> {
     }
 
     /// Applies a fix to the current call, perhaps with a wrong value or action. A renamed field keeps its value.
-    pub(super) fn apply_fix(&mut self, mut fix: Vec<ArgumentEdit>, statements: &[Statement]) {
+    pub(super) fn apply_fix(&mut self, mut fix: Vec<ArgumentEdit>) {
         if let [ArgumentEdit::Set(path, value)] = fix.as_mut_slice() {
             let call = self.current_call();
             if discriminator(&self.start, &call.tool) == Some(path) {
-                if let Some(wrong) = value.as_str().and_then(|right| self.wrong_action(right, statements)) {
+                if let Some(wrong) = value.as_str().and_then(|right| self.wrong_action(right)) {
                     let action = std::mem::replace(value, wrong.into());
                     self.meant_call = Some(match self.lookup.clone() {
                         None => MeantCall::Draft { field: path.clone(), action },
@@ -42,7 +41,7 @@ impl ScriptedAgent<'_> {
                         }
                     });
                 }
-            } else if let Some(wrong) = self.wrong_value(path, value, statements) {
+            } else if let Some(wrong) = self.wrong_value(path, value) {
                 *value = wrong;
             }
         }
@@ -52,21 +51,24 @@ impl ScriptedAgent<'_> {
 
     /// Draws whether a wrong value is written instead of `right`, and which one. In an object or a list, one value
     /// is replaced. The right value is written if nothing resembles it.
-    fn wrong_value(&self, path: &str, right: &Value, statements: &[Statement]) -> Option<Value> {
+    fn wrong_value(&self, path: &str, right: &Value) -> Option<Value> {
         if !self.chance(self.profile.wrong_value, || format!("agent/wrong_value/{path}")) {
             return None;
         }
-        self.some_wrong_value(path, right, statements)
+        self.some_wrong_value(path, right)
     }
 
-    /// Returns a wrong value instead of `right`; `None` if nothing resembles it.
-    pub(super) fn some_wrong_value(&self, path: &str, right: &Value, statements: &[Statement]) -> Option<Value> {
-        let mut draws = self.draws(&format!("agent/wrong_value/which/{path}"));
+    /// Returns a wrong value instead of `right`: another action in the discriminator, else a value that resembles the right
+    /// one. `None` if there is neither.
+    pub(super) fn some_wrong_value(&self, path: &str, right: &Value) -> Option<Value> {
         let call = self.current_call();
+        if discriminator(&self.start, &call.tool) == Some(path) {
+            return self.other_action(&call.tool, right.as_str()?, action_of(&self.start, call)).map(Value::from);
+        }
+        let mut draws = self.draws(&format!("agent/wrong_value/which/{path}"));
         let spec = self.start.tools.iter().find(|spec| spec.name == call.tool);
         let action = action_of(&self.start, call).and_then(|action| spec?.action(action));
         let sources = Sources {
-            statements,
             schema: action.map(|action| &action.input_schema),
             elsewhere: &|field| self.values_elsewhere(field),
         };
@@ -92,51 +94,31 @@ impl ScriptedAgent<'_> {
     }
 
     /// Draws whether a wrong action is taken in the current call instead of `right`, and which one.
-    fn wrong_action(&self, right: &str, statements: &[Statement]) -> Option<String> {
+    fn wrong_action(&self, right: &str) -> Option<String> {
         let call = self.current_call();
-        let named = statements.iter().flat_map(|statement| match statement {
-            Statement::Actions { names } => names.as_slice(),
-            Statement::Suggest { tool, action } if tool.as_ref().is_none_or(|tool| *tool == call.tool) => {
-                std::slice::from_ref(action)
-            }
-            _ => &[],
-        });
-        self.other_action(&call.tool, right, action_of(&self.start, call), named.map(String::as_str))
+        self.wrong_action_of(&call.tool, right, action_of(&self.start, call))
     }
 
     /// Draws whether a wrong action is called instead of the suggested one, and which one.
-    pub(super) fn wrong_suggestion(
-        &self,
-        tool: &str,
-        action: &str,
-        suggestions: &[(String, String)],
-    ) -> Option<String> {
+    pub(super) fn wrong_suggestion(&self, tool: &str, action: &str) -> Option<String> {
         let last = self.last_call().filter(|call| call.tool == tool);
-        let named = suggestions.iter().filter(|(named, _)| named == tool).map(|(_, action)| action.as_str());
-        self.other_action(tool, action, last.and_then(|call| action_of(&self.start, call)), named)
+        self.wrong_action_of(tool, action, last.and_then(|call| action_of(&self.start, call)))
     }
 
-    /// Draws whether another action than `right` and `sent` is taken, of those that the text names or, if it names no
-    /// other, of the tool's.
-    fn other_action<'n>(
-        &self,
-        tool: &str,
-        right: &str,
-        sent: Option<&str>,
-        named: impl Iterator<Item = &'n str>,
-    ) -> Option<String> {
-        if !self.chance(self.profile.wrong_action, || format!("agent/wrong_action/{right}")) {
-            return None;
-        }
+    /// Draws whether another action is taken, and which one.
+    fn wrong_action_of(&self, tool: &str, right: &str, sent: Option<&str>) -> Option<String> {
+        let is_wrong = self.chance(self.profile.wrong_action, || format!("agent/wrong_action/{right}"));
+        is_wrong.then(|| self.other_action(tool, right, sent)).flatten()
+    }
+
+    /// Returns one of the tool's actions other than `right`, `sent`, and those that were followed.
+    fn other_action(&self, tool: &str, right: &str, sent: Option<&str>) -> Option<String> {
         let is_other = |name: &&str| {
             *name != right && Some(*name) != sent && !self.followed.iter().any(|(at, done)| at == tool && done == name)
         };
-        let mut others: Vec<&str> = named.filter(is_other).collect();
-        if others.is_empty() {
-            let spec = self.start.tools.iter().find(|spec| spec.name == tool);
-            let known = spec.into_iter().flat_map(|spec| &spec.actions).map(|action| action.name.as_str());
-            others.extend(known.filter(is_other));
-        }
+        let spec = self.start.tools.iter().find(|spec| spec.name == tool);
+        let known = spec.into_iter().flat_map(|spec| &spec.actions).map(|action| action.name.as_str());
+        let others: Vec<&str> = known.filter(is_other).collect();
         let mut draws = self.draws(&format!("agent/wrong_action/which/{right}"));
         draws.pick(&others).map(|name| (*name).to_owned())
     }
