@@ -141,6 +141,25 @@ pub struct ErrorCounts {
     pub other_tool: TaskRate,
     /// Chains after whose first error no call followed.
     pub stopped: TaskRate,
+    /// The same after a second error in a row.
+    pub after_second: AfterSecond,
+}
+
+/// What followed the second error of chains whose first attempt failed as well.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct AfterSecond {
+    /// Such chains.
+    pub chains: u64,
+    /// Chains whose second attempt succeeded, and stands in one of the next three turns, among those with a move.
+    pub repaired_next: TaskRate,
+    /// Chains whose second failed call was made with other arguments in the next turn, among those with a move.
+    pub changed: TaskRate,
+    /// Chains whose second failed call was made again with equal arguments in the next turn.
+    pub repeated: TaskRate,
+    /// Chains after whose second error the next turn only has calls of other tools or actions.
+    pub other_tool: TaskRate,
+    /// Chains after whose second error no call followed.
+    pub stopped: TaskRate,
 }
 
 /// A share of chains.
@@ -177,6 +196,8 @@ pub struct ErrorText {
     pub names_tool: Rate,
     /// The three most frequent fields: those that a text names or, where the row has none, the arguments that the next attempt changed.
     pub fields: Vec<ErrorField>,
+    /// The conditions under which it was met, in the order of the plan; empty where the run has only one.
+    pub conditions: Vec<String>,
     /// The first call with such a text.
     pub example: ErrorExample,
 }
@@ -298,7 +319,7 @@ impl Counter {
             }
         };
         let text = self.by_text.entry((call.tool.to_string(), self.texts.masked(call))).or_default();
-        text.add_reading(call, fields);
+        text.add_reading(cell.condition, call, fields);
         let group = key.map(|key| self.groups.entry(key).or_default());
         for sums in [&mut self.totals, &mut text.sums].into_iter().chain(group) {
             sums.add(cell.scenario, call, chain);

@@ -55,8 +55,11 @@ fn sentence(answer: &Answer, finding: &Finding, several: bool) -> String {
     };
     match finding {
         Finding::Single(single) => single_text(single, answer.scenarios),
-        Finding::Pair(pair) => named(&pair.agent, limited(pair_text(pair, answer.may_recommend))),
-        Finding::Choice(choice) => named(&choice.agent, limited(choice_text(choice))),
+        Finding::Pair(pair) => {
+            let text = limited(pair_text(pair, answer.may_recommend));
+            named(&pair.agent, text + &carried_by(&pair.carriers))
+        }
+        Finding::Choice(choice) => named(&choice.agent, limited(choice_text(choice)) + &carried_by(&choice.carriers)),
         Finding::ContentAndForm(found) => named(&found.agent, limited(content_text(found))),
         Finding::WithoutEach(found) => named(&found.agent, limited(without_text(found))),
         Finding::Alone(found) => named(&found.agent, limited(alone_text(found))),
@@ -145,7 +148,7 @@ fn relative(first: Rate, second: Rate) -> Option<f64> {
     (second > 0.0).then(|| first / second - 1.0)
 }
 
-/// `; 120 more scenarios would show 5 points (80% power)`.
+/// `; 120 more scenarios would show a difference of 5 points (80% power)`.
 fn would_show(gain: &Gain) -> String {
     let more = match gain.more_scenarios {
         None => return String::new(),
@@ -153,25 +156,35 @@ fn would_show(gain: &Gain) -> String {
         Some(more) => pluralize(more, "more scenario"),
     };
     let [difference, power] = [EQUIVALENCE, POWER].map(percent);
-    format!("; {more} would show {} points ({power} power)", difference.trim_end_matches('%'))
+    format!("; {more} would show a difference of {} points ({power} power)", difference.trim_end_matches('%'))
 }
 
-/// `; 62% of the difference is shop/unknown-id; 94% of that in tokens is shop/list (without it 1,292 → 1,159)`, from the second condition to
-/// the first.
+/// ` shop/unknown-id makes 62% of the differences in success between serde and fusion; shop/list makes 94% of those in tokens (without it
+/// 1,292 → 1,159).`, from the second condition to the first.
 fn carried_by(carriers: &[Carrier]) -> String {
-    let text = |carrier: &Carrier| {
-        let (share, cluster) = (percent(carrier.share), plain_text(&carrier.cluster));
-        let [first, second] = carrier.without;
-        match carrier.of {
-            Carried::Success => format!("; {share} of the difference is {cluster}"),
-            Carried::Tokens => format!(
-                "; {share} of that in tokens is {cluster} (without it {} → {})",
-                rate_amount(second),
-                rate_amount(first)
-            ),
+    let of = |wanted: Carried| carriers.iter().filter(move |carrier| carrier.of == wanted);
+    let mut parts = Vec::new();
+    for (carried, noun) in [(Carried::Success, "success"), (Carried::Tokens, "tokens")] {
+        for carrier in of(carried) {
+            let (cluster, share) = (plain_text(&carrier.cluster), percent(carrier.share));
+            let [first, second] = carrier.conditions.each_ref().map(|name| plain_text(name));
+            let what = if parts.is_empty() {
+                format!(" of the differences in {noun} between {second} and {first}")
+            } else if of(carried).next() == Some(carrier) {
+                format!(" of those in {noun}")
+            } else {
+                String::new()
+            };
+            let verb = if what.is_empty() { "" } else { "makes " };
+            let [first, second] = carrier.without.map(rate_amount);
+            let without = match carried {
+                Carried::Success => String::new(),
+                Carried::Tokens => format!(" (without it {second} → {first})"),
+            };
+            parts.push(format!("{cluster} {verb}{share}{what}{without}"));
         }
-    };
-    carriers.iter().map(text).collect()
+    }
+    if parts.is_empty() { String::new() } else { format!(" {}.", parts.join("; ")) }
 }
 
 fn single_text(single: &Single, scenarios: u64) -> String {
@@ -189,7 +202,7 @@ fn single_text(single: &Single, scenarios: u64) -> String {
 fn pair_text(pair: &Pair, may_recommend: bool) -> String {
     let (first, second) = (&pair.first, &pair.second);
     let tokens = relative(first.billed_tokens_per_episode, second.billed_tokens_per_episode);
-    let text = match pair.gain.verdict {
+    match pair.gain.verdict {
         Verdict::Equal => {
             let cost = tokens.map(|share| (share, percent(if share > 0.0 { share / (1.0 + share) } else { -share })));
             let cost = match cost {
@@ -245,8 +258,7 @@ fn pair_text(pair: &Pair, may_recommend: bool) -> String {
                 rate_percent(second.success)
             ),
         },
-    };
-    format!("{text}{}", carried_by(&pair.carriers))
+    }
 }
 
 fn choice_text(choice: &Choice) -> String {
@@ -255,18 +267,20 @@ fn choice_text(choice: &Choice) -> String {
         choice.others.iter().partition(|other| other.is_worse());
     let chosen =
         format!("{} ({}, {cost} tokens per episode)", name(&choice.choice), rate_percent(choice.choice.success));
-    let names = |of: &[&Alternative]| list(&of.iter().map(|other| name(&other.result)).collect::<Vec<_>>());
+    let with_rate = |of: &&Alternative| format!("{} ({})", name(&of.result), rate_percent(of.result.success));
+    let names = |of: &[&Alternative]| list(&of.iter().map(with_rate).collect::<Vec<_>>());
     let mut parts = Vec::new();
     let mut open_gain = None;
     if choice.is_recommended {
-        parts.push(format!("Use {chosen}"));
+        let saving = choice.saving.filter(|_| !open.is_empty()).map(percent);
+        parts.push(format!("Use {chosen}{}", saving.map(|by| format!(", the cheapest by {by}")).unwrap_or_default()));
         // The gain of the best one over the chosen one is that of the chosen one, the other way around.
         let is =
             |other: &&&Alternative, verdict| other.gain.or(choice.gain).is_some_and(|gain| gain.verdict == verdict);
         let (equal, rest): (Vec<&Alternative>, Vec<&Alternative>) =
             open.iter().partition(|one| is(one, Verdict::Equal));
         let (same, rest): (Vec<&Alternative>, Vec<&Alternative>) = rest.iter().partition(|one| is(one, Verdict::Same));
-        for (others, said) in [(equal, "equal here"), (same, "as good"), (rest, "not 5 points better")] {
+        for (others, said) in [(equal, "equal here"), (same, "as good"), (rest, "less than 5 points better")] {
             if !others.is_empty() {
                 let verb = if others.len() == 1 { "is" } else { "are" };
                 parts.push(format!("{} {verb} {said}", names(&others)));
@@ -309,7 +323,7 @@ fn choice_text(choice: &Choice) -> String {
         }
         text.push_str(&would_show(&gain));
     }
-    text + &carried_by(&choice.carriers)
+    text
 }
 
 fn content_text(found: &ContentAndForm) -> String {

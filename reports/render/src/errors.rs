@@ -7,7 +7,7 @@ mod columns;
 use healbench_analysis::{ErrorCounts, ErrorText, ErrorTexts, Rate, TaskRate};
 use healbench_text::{Paint, StyledSpan, Table, TableLine, escape_markdown, plain_text, wrap};
 
-pub(crate) use self::answer::{about, answer, example, fields, found, notes, template, totals};
+pub(crate) use self::answer::{about, answer, conditions, example, fields, found, notes, template, totals};
 pub use self::changes::{error_changes, error_changes_markdown};
 pub(crate) use self::columns::{COLUMNS, Column};
 use super::csv::Record;
@@ -77,10 +77,11 @@ fn text_table(texts: &ErrorTexts, limit: usize, width: usize) -> Table {
     Table { heads: heads(), lines }
 }
 
-/// `reader found: field, no remedy, no tool · fields: title · example: episode 3, call 1`.
+/// `reader found: field, no remedy, no tool · fields: title · under bare · example: episode 3, call 1`.
 fn details(text: &ErrorText) -> String {
     let mut parts = vec![format!("reader found: {}", found(text))];
     parts.extend(fields(text).map(|fields| format!("fields: {fields}")));
+    parts.extend(conditions(text));
     parts.push(format!("example: {}", example(text)));
     parts.join(" · ")
 }
@@ -117,10 +118,10 @@ pub(crate) fn markdown_section(texts: &ErrorTexts, limit: usize) -> Vec<String> 
         }
         lines.push(String::new());
     }
-    lines.extend(markdown_head(&["tool", "text", "kind"], &["reader found", "fields", "example"]));
+    lines.extend(markdown_head(&["tool", "text", "kind"], &["reader found", "fields", "conditions", "example"]));
     for text in texts.texts.iter().take(limit) {
         let before = [text.tool.clone(), template(text), about(text)];
-        let after = [found(text), fields(text).unwrap_or_default(), example(text)];
+        let after = [found(text), fields(text).unwrap_or_default(), text.conditions.join(", "), example(text)];
         lines.push(markdown_row(before.into_iter().chain(cells(&text.counts)).chain(after)));
     }
     lines
@@ -174,6 +175,7 @@ fn csv_text(text: &ErrorText) -> Record {
         [("names_field", text.names_field), ("states_remedy", text.states_remedy), ("names_tool", text.names_tool)];
     facts.into_iter().for_each(|(name, rate)| record.rate(name, rate));
     record.add("fields", text.fields.iter().map(|field| field.name.as_str()).collect::<Vec<_>>().join(" "));
+    record.add("conditions", text.conditions.join(" "));
     record.add("example_episode", text.example.episode);
     record.add("example_call", text.example.call);
     record
@@ -198,4 +200,14 @@ fn csv_counts(record: &mut Record, counts: &ErrorCounts) {
         record.rate(name, found.rate);
         record.interval(name, found.interval);
     }
+    record.add("second_errors", counts.after_second.chains);
+    let second = &counts.after_second;
+    let rates: [(&str, TaskRate); 5] = [
+        ("second_repaired_next", second.repaired_next),
+        ("second_changed", second.changed),
+        ("second_repeated", second.repeated),
+        ("second_other_tool", second.other_tool),
+        ("second_stopped", second.stopped),
+    ];
+    rates.into_iter().for_each(|(name, found)| record.rate(name, found.rate));
 }

@@ -20,16 +20,25 @@ pub(crate) struct FailedCalls {
 pub(crate) struct Chain {
     /// The index of the call that opened it.
     pub(crate) first: usize,
-    /// The move after it; null if that is not scored.
-    pub(crate) next_move: Option<Move>,
-    /// True if the first attempt succeeded in one of the next three turns; null if that is not known.
-    pub(crate) is_repaired_next: Option<bool>,
+    /// What followed it.
+    pub(crate) after_first: AfterError,
+    /// What followed the first attempt, if that failed as well.
+    pub(crate) after_second: Option<AfterError>,
     /// True if the first attempt is probably another errand.
     pub(crate) is_elsewhere: bool,
     /// True if one of the first three attempts succeeded; null if the record ends before.
     pub(crate) is_repaired_within_3: Option<bool>,
     /// True if an attempt succeeded; null if the record ends before.
     pub(crate) is_repaired: Option<bool>,
+}
+
+/// What followed a failed call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AfterError {
+    /// The next move; null if that is not scored.
+    pub(crate) next_move: Option<Move>,
+    /// True if the next attempt succeeded in one of the next three turns; null if that is not known.
+    pub(crate) is_repaired_next: Option<bool>,
 }
 
 /// The turns within which a first attempt repairs a chain at once.
@@ -86,16 +95,20 @@ fn follow(
         None if failed_attempts < NEXT_ATTEMPTS => None,
         _ => Some(false),
     };
+    let after = |at: usize| AfterError {
+        next_move: scored(at),
+        is_repaired_next: scored(at).and_then(|_| match next.get(&at) {
+            None => Some(false),
+            Some(attempt) => {
+                succeeded(*attempt).map(|is_ok| is_ok && turn(*attempt).saturating_sub(turn(at)) <= NEXT_TURNS)
+            }
+        }),
+    };
     let attempt = next.get(&first).copied();
     Chain {
         first,
-        next_move: scored(first),
-        is_repaired_next: scored(first).and_then(|_| match attempt {
-            None => Some(false),
-            Some(attempt) => {
-                succeeded(attempt).map(|is_ok| is_ok && turn(attempt).saturating_sub(turn(first)) <= NEXT_TURNS)
-            }
-        }),
+        after_first: after(first),
+        after_second: attempt.filter(|attempt| succeeded(*attempt) == Some(false)).map(after),
         is_elsewhere: attempt.is_some() && calls[first].aftermath.is_some_and(|aftermath| aftermath.elsewhere),
         is_repaired_within_3,
         is_repaired,

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use healbench_core::{CallRecord, ErrorKind, ErrorSource, Move, Plan};
 
-use super::chains::Chain;
-use super::{ErrorCounts, ErrorExample, ErrorField, ErrorText, TaskRate};
+use super::chains::{AfterError, Chain};
+use super::{AfterSecond, ErrorCounts, ErrorExample, ErrorField, ErrorText, TaskRate};
 use crate::rate::{CONFIDENCE, Rate};
 use crate::statistics::{ClusterSums, clustered_mean, wilson};
 
@@ -28,15 +28,42 @@ struct ScenarioSums {
     chains: u64,
     wasted_tokens: u64,
     unrepaired: u64,
-    repaired_next: Share,
     same_errand: Share,
     within_3: Share,
-    /// Chains with a move.
-    moves: u64,
-    changed: u64,
-    repeated: u64,
-    other_tool: u64,
-    stopped: u64,
+    after_first: AfterSums,
+    after_second: AfterSums,
+}
+
+/// Sums of what followed an error.
+#[derive(Debug, Clone, Copy, Default)]
+struct AfterSums {
+    errors: u64,
+    repaired_next: Share,
+    /// Errors by move, as [`MOVES`] lists them.
+    made: [u64; MOVES.len()],
+}
+
+/// The moves that are scored.
+const MOVES: [Move; 4] = [Move::Changed, Move::Repeated, Move::OtherTool, Move::Stopped];
+
+impl AfterSums {
+    fn add(&mut self, after: AfterError) {
+        self.errors += 1;
+        add(&mut self.repaired_next, after.is_repaired_next);
+        if let Some(made) = MOVES.iter().position(|made| Some(*made) == after.next_move) {
+            self.made[made] += 1;
+        }
+    }
+
+    fn merge(&mut self, other: &AfterSums) {
+        self.errors += other.errors;
+        merge(&mut self.repaired_next, other.repaired_next);
+        self.made.iter_mut().zip(other.made).for_each(|(made, added)| *made += added);
+    }
+
+    fn share(&self, made: usize) -> Share {
+        [self.made[made], self.made.iter().sum()]
+    }
 }
 
 impl Sums {
@@ -63,20 +90,33 @@ impl Sums {
             all.merge(sums);
             clusters.entry(&plan.scenarios[*scenario].cluster).or_default().merge(sums);
         }
-        let rate = |share: fn(&ScenarioSums) -> Share| task_rate(share(&all), clusters.values().map(share));
+        let rate = |share: &dyn Fn(&ScenarioSums) -> Share| task_rate(share(&all), clusters.values().map(share));
+        let moves = |of: fn(&ScenarioSums) -> &AfterSums| {
+            std::array::from_fn(|made| rate(&|sums: &ScenarioSums| of(sums).share(made)))
+        };
+        let [changed, repeated, other_tool, stopped] = moves(|sums| &sums.after_first);
+        let [second_changed, second_repeated, second_other_tool, second_stopped] = moves(|sums| &sums.after_second);
         ErrorCounts {
             calls: all.calls,
             chains: all.chains,
             tasks: self.0.len() as u64,
             wasted_tokens: all.wasted_tokens,
             unrepaired: all.unrepaired,
-            repaired_next: rate(|sums| sums.repaired_next),
-            repaired_next_same_errand: rate(|sums| sums.same_errand),
-            repaired_within_3: rate(|sums| sums.within_3),
-            changed: rate(|sums| [sums.changed, sums.moves]),
-            repeated: rate(|sums| [sums.repeated, sums.moves]),
-            other_tool: rate(|sums| [sums.other_tool, sums.moves]),
-            stopped: rate(|sums| [sums.stopped, sums.moves]),
+            repaired_next: rate(&|sums| sums.after_first.repaired_next),
+            repaired_next_same_errand: rate(&|sums| sums.same_errand),
+            repaired_within_3: rate(&|sums| sums.within_3),
+            changed,
+            repeated,
+            other_tool,
+            stopped,
+            after_second: AfterSecond {
+                chains: all.after_second.errors,
+                repaired_next: rate(&|sums| sums.after_second.repaired_next),
+                changed: second_changed,
+                repeated: second_repeated,
+                other_tool: second_other_tool,
+                stopped: second_stopped,
+            },
         }
     }
 }
@@ -85,17 +125,10 @@ impl ScenarioSums {
     fn add_chain(&mut self, chain: &Chain) {
         self.chains += 1;
         self.unrepaired += u64::from(chain.is_repaired == Some(false));
-        add(&mut self.repaired_next, chain.is_repaired_next);
-        add(&mut self.same_errand, chain.is_repaired_next.filter(|_| !chain.is_elsewhere));
+        add(&mut self.same_errand, chain.after_first.is_repaired_next.filter(|_| !chain.is_elsewhere));
         add(&mut self.within_3, chain.is_repaired_within_3);
-        self.moves += u64::from(chain.next_move.is_some());
-        match chain.next_move {
-            Some(Move::Changed) => self.changed += 1,
-            Some(Move::Repeated) => self.repeated += 1,
-            Some(Move::OtherTool) => self.other_tool += 1,
-            Some(Move::Stopped) => self.stopped += 1,
-            Some(Move::CutOff) | None => {}
-        }
+        self.after_first.add(chain.after_first);
+        chain.after_second.into_iter().for_each(|after| self.after_second.add(after));
     }
 
     fn merge(&mut self, other: &ScenarioSums) {
@@ -103,25 +136,20 @@ impl ScenarioSums {
         self.chains += other.chains;
         self.wasted_tokens += other.wasted_tokens;
         self.unrepaired += other.unrepaired;
-        let shares = [
-            (&mut self.repaired_next, other.repaired_next),
-            (&mut self.same_errand, other.same_errand),
-            (&mut self.within_3, other.within_3),
-        ];
-        for (share, added) in shares {
-            *share = [share[0] + added[0], share[1] + added[1]];
-        }
-        self.moves += other.moves;
-        self.changed += other.changed;
-        self.repeated += other.repeated;
-        self.other_tool += other.other_tool;
-        self.stopped += other.stopped;
+        merge(&mut self.same_errand, other.same_errand);
+        merge(&mut self.within_3, other.within_3);
+        self.after_first.merge(&other.after_first);
+        self.after_second.merge(&other.after_second);
     }
 }
 
 fn add(share: &mut Share, is_counted: Option<bool>) {
     share[0] += u64::from(is_counted == Some(true));
     share[1] += u64::from(is_counted.is_some());
+}
+
+fn merge(share: &mut Share, added: Share) {
+    *share = [share[0] + added[0], share[1] + added[1]];
 }
 
 fn task_rate([numerator, denominator]: Share, clusters: impl Iterator<Item = Share>) -> TaskRate {
@@ -158,12 +186,15 @@ pub(super) struct TextSums {
     states_remedy: Share,
     names_tool: Share,
     fields: BTreeMap<String, u64>,
+    /// The indices of the conditions.
+    conditions: BTreeSet<usize>,
     example: Option<ErrorExample>,
 }
 
 impl TextSums {
-    /// Adds what the reader found in the text of a failed call, and the fields that it is about.
-    pub(super) fn add_reading(&mut self, call: &CallRecord, fields: BTreeSet<String>) {
+    /// Adds the condition of a failed call, what the reader found in its text, and the fields that it is about.
+    pub(super) fn add_reading(&mut self, condition: usize, call: &CallRecord, fields: BTreeSet<String>) {
+        self.conditions.insert(condition);
         self.soft_calls += u64::from(call.error_source == Some(ErrorSource::Text));
         let reading = call.reading;
         if let Some(reading) = reading {
@@ -188,17 +219,13 @@ impl TextSums {
         for (kind, calls) in other.kinds {
             *self.kinds.entry(kind).or_default() += calls;
         }
-        let shares = [
-            (&mut self.names_field, other.names_field),
-            (&mut self.states_remedy, other.states_remedy),
-            (&mut self.names_tool, other.names_tool),
-        ];
-        for (share, added) in shares {
-            *share = [share[0] + added[0], share[1] + added[1]];
-        }
+        merge(&mut self.names_field, other.names_field);
+        merge(&mut self.states_remedy, other.states_remedy);
+        merge(&mut self.names_tool, other.names_tool);
         for (field, calls) in other.fields {
             *self.fields.entry(field).or_default() += calls;
         }
+        self.conditions.extend(other.conditions);
         other.example.into_iter().for_each(|example| self.add_example(example));
     }
 
@@ -220,6 +247,10 @@ impl TextSums {
             states_remedy: rate(self.states_remedy),
             names_tool: rate(self.names_tool),
             fields,
+            conditions: match &*plan.conditions {
+                [_] => Vec::new(),
+                all => self.conditions.into_iter().map(|condition| all[condition].label()).collect(),
+            },
             // Every text is that of a call.
             example: self.example.unwrap_or(ErrorExample { episode: 0, call: 0 }),
         }

@@ -238,6 +238,22 @@ fn moves_are_those_after_the_first_error_of_a_chain() {
 }
 
 #[test]
+fn what_follows_a_second_error_in_a_row() {
+    let second = found(&[
+        &["a 1 ! no", "a 1 ! no", "a 2"],
+        &["a 1 ! no", "a 2 ! no", "b 1"],
+        &["a 1 ! no", "a 2 ! no", "a 2 ! no", "a 3"],
+        &["a 1 ! no", "b 1 ! no", "a 2", "b 2"],
+        &["a 1 ! no", "a 2 ! no", "..."],
+        &["a 1 ! no"],
+    ])
+    .totals
+    .after_second;
+    let rates = [second.repaired_next, second.changed, second.repeated, second.other_tool, second.stopped];
+    assert_eq!((second.chains, rates.map(share)), (4, [[1, 3], [1, 3], [1, 3], [1, 3], [0, 3]]));
+}
+
+#[test]
 fn another_errand_is_counted_apart() {
     let totals = found(&[
         &[r#"a {"q":"one two three"} ! no"#, r#"a {"q":"four five six"}"#],

@@ -237,7 +237,7 @@ fn place(calls: &[CallRecord], found: &FailedCalls, at: usize) -> Place {
     let chain: Option<&Chain> =
         found.chains.binary_search_by_key(&at, |chain| chain.first).ok().map(|chain| &found.chains[chain]);
     Place::First {
-        repaired_next: chain.and_then(|chain| chain.is_repaired_next),
+        repaired_next: chain.and_then(|chain| chain.after_first.is_repaired_next),
         repaired_within_3: chain.and_then(|chain| chain.is_repaired_within_3),
     }
 }

@@ -321,6 +321,8 @@ pub struct Carrier {
     pub cluster: String,
     /// The difference that it carries.
     pub of: Carried,
+    /// The shortest names of the two conditions.
+    pub conditions: [String; 2],
     /// Its share of the sum of the absolute differences of all clusters.
     pub share: f64,
     /// The mean values of the two conditions without it: shares of successes, or billed tokens per episode; null without other episodes.

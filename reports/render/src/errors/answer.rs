@@ -97,6 +97,11 @@ pub(crate) fn fields(text: &ErrorText) -> Option<String> {
     (!names.is_empty()).then(|| names.join(", "))
 }
 
+/// `under bare, fusion`; `None` where the run has one condition.
+pub(crate) fn conditions(text: &ErrorText) -> Option<String> {
+    (!text.conditions.is_empty()).then(|| format!("under {}", text.conditions.join(", ")))
+}
+
 /// `episode 3, call 1`.
 pub(crate) fn example(text: &ErrorText) -> String {
     format!("episode {}, call {}", text.example.episode, text.example.call)
@@ -109,9 +114,22 @@ pub(crate) fn totals(texts: &ErrorTexts) -> String {
         let interval = found.interval.map(|interval| format!(" {}", percent_interval(interval)));
         format!("{}{}", rate_percent(found.rate), interval.unwrap_or_default())
     };
+    let second = &totals.after_second;
+    let after_second = match second.chains {
+        0 => String::new(),
+        chains => format!(
+            " After a second error in a row ({}): repaired next {}; the next turn: changed {}, repeated {}, another tool {}, stopped {}.",
+            pluralize(chains, "chain"),
+            share(second.repaired_next),
+            share(second.changed),
+            share(second.repeated),
+            share(second.other_tool),
+            share(second.stopped),
+        ),
+    };
     format!(
         "Repaired next: {}; {} without chains whose next attempt looks like another errand. Within 3 attempts: {}. The next turn: changed \
-         {}, repeated {}, another tool {}, stopped {}.",
+         {}, repeated {}, another tool {}, stopped {}.{after_second}",
         share(totals.repaired_next),
         share(totals.repaired_next_same_errand),
         share(totals.repaired_within_3),

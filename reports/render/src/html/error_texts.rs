@@ -7,7 +7,7 @@ use super::page::{Page, page};
 use super::run_page::RunPage;
 use super::runs::run_address;
 use super::{visible, with_code_spans};
-use crate::errors::{COLUMNS, about, answer, example, fields, found, left_out, notes, template, totals};
+use crate::errors::{COLUMNS, about, answer, conditions, example, fields, found, left_out, notes, template, totals};
 use healbench_analysis::{ErrorText, ErrorTexts};
 use healbench_store::RunManifest;
 use healbench_text::pluralize;
@@ -96,6 +96,7 @@ fn row(name: &str, served: bool, text: &ErrorText) -> Markup {
                 span.note {
                     (about(text)) " · reader found: " (found(text))
                     @if let Some(fields) = fields(text) { " · fields: " (visible(&fields)) }
+                    @if let Some(conditions) = conditions(text) { " · " (visible(&conditions)) }
                     " · "
                     @if served { a href={ (run_address(name)) "episodes/" (text.example.episode) } { (example(text)) } }
                     @else { (example(text)) }

@@ -168,7 +168,7 @@ fn two_conditions_without_enough_data() {
         &few,
         &rows(&few, mixed, |_| 1000),
         &[
-            "No clear difference between zod-json and fusion-xml (+30 [-16, 65]); >1,000 more scenarios would show 5 points (80% power), on these 20 scenarios.",
+            "No clear difference between zod-json and fusion-xml (+30 [-16, 65]); >1,000 more scenarios would show a difference of 5 points (80% power), on these 20 scenarios.",
         ],
     );
     assert!(answer.only_these_scenarios);
@@ -213,7 +213,7 @@ fn several_conditions() {
         &plan,
         &rows(&plan, two_good, billed),
         &[
-            "Use fusion-text (80%, 800 tokens per episode); fusion-xml is as good; serde is worse than fusion-xml by 40 [37, 43]; zod-json by 40 [37, 43].",
+            "Use fusion-text (80%, 800 tokens per episode), the cheapest by 11%; fusion-xml (80%) is as good; serde is worse than fusion-xml by 40 [37, 43]; zod-json by 40 [37, 43].",
         ],
     );
     let one_best = |cell: CellRef| in_trials(cell, [4, 8, 4, 3][cell.condition]);
@@ -241,7 +241,7 @@ fn several_conditions() {
         &plan,
         &rows(&plan, cheaper, billed),
         &[
-            "No difference is shown between fusion-text, fusion-xml and 2 more (+10 [-6, 25]); serde is the cheapest by 12%; >1,000 more scenarios would show 5 points (80% power).",
+            "No difference is shown between fusion-text, fusion-xml and 2 more (+10 [-6, 25]); serde is the cheapest by 12%; >1,000 more scenarios would show a difference of 5 points (80% power).",
         ],
     );
 }
@@ -256,7 +256,7 @@ fn named_conditions_and_sets_of_guardrails_have_their_nouns() {
         &plan,
         &rows(&plan, |cell| in_trials(cell, 5), |cell| 100 + cell.condition as u64),
         &[
-            "Simulated reader typical: Use no guardrails (50%, 100 tokens per episode); strict and all guardrails are equal here.",
+            "Simulated reader typical: Use no guardrails (50%, 100 tokens per episode), the cheapest by 1%; strict (50%) and all guardrails (50%) are equal here.",
         ],
     );
 }

@@ -2,8 +2,8 @@
 
 use healbench_analysis::statistics::Interval;
 use healbench_analysis::{
-    ErrorAxis, ErrorCounts, ErrorExample, ErrorField, ErrorGroup, ErrorText, ErrorTexts, Rate, Report, Scope, TaskRate,
-    summarize,
+    AfterSecond, ErrorAxis, ErrorCounts, ErrorExample, ErrorField, ErrorGroup, ErrorText, ErrorTexts, Rate, Report,
+    Scope, TaskRate, summarize,
 };
 use healbench_core::{CallRecord, ErrorKind, Plan, ResponseRecord};
 use healbench_frames::{FrameWriter, Rows};
@@ -32,6 +32,14 @@ fn counts(calls: u64, chains: u64, tasks: u64, wasted_tokens: u64) -> ErrorCount
         repeated: of(chains / 4),
         other_tool: of(0),
         stopped: of(chains / 4),
+        after_second: AfterSecond {
+            chains: chains / 2,
+            repaired_next: rate(chains / 4, chains / 2),
+            changed: rate(chains / 4, chains / 2),
+            repeated: rate(0, chains / 2),
+            other_tool: rate(0, chains / 2),
+            stopped: rate(chains / 4, chains / 2),
+        },
     }
 }
 
@@ -47,6 +55,7 @@ fn text(tool: &str, template: Option<&str>, counts: ErrorCounts) -> ErrorText {
         states_remedy: Rate::of(calls, calls),
         names_tool: Rate::of(1, calls),
         fields: ["body", "title"].map(|name| ErrorField { name: name.to_owned(), calls: 2 }).to_vec(),
+        conditions: ["bare", "fusion"].map(str::to_owned).to_vec(),
         example: ErrorExample { episode: 12, call: 3 },
     }
 }
@@ -128,7 +137,7 @@ fn unknown_rates_are_not_zero() {
     assert!(shown.contains("search: (text not stored)") && shown.contains("reader found: —"), "{shown}");
     assert!(
         shown
-            .contains("reader found: no field, remedy, tool in 2% · fields: body, title · example: episode 12, call 3")
+            .contains("reader found: no field, remedy, tool in 2% · fields: body, title · under bare, fusion · example: episode 12, call 3")
     );
 }
 

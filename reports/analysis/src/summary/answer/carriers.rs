@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::decide::Context;
+use super::decide::{Context, Names};
 use super::{Carried, Carrier, EQUIVALENCE};
 use crate::metric::RowMetric;
 use crate::rate::Rate;
@@ -14,13 +14,22 @@ const FEWEST_CLUSTERS: usize = 10;
 
 /// Returns the clusters that carry the difference between two conditions, in success if it is at least 5 points, and in billed tokens, the
 /// largest shares first.
-pub(super) fn carriers(context: &Context<'_>, agent: usize, first: usize, second: usize) -> Vec<Carrier> {
+pub(super) fn carriers(
+    context: &Context<'_>,
+    names: &Names,
+    agent: usize,
+    [first, second]: [usize; 2],
+) -> Vec<Carrier> {
     let metrics = [(Carried::Success, RowMetric::Success), (Carried::Tokens, RowMetric::BilledTokensPerEpisode)];
-    metrics.into_iter().flat_map(|(of, metric)| carriers_of(context, agent, [first, second], of, metric)).collect()
+    metrics
+        .into_iter()
+        .flat_map(|(of, metric)| carriers_of(context, names, agent, [first, second], of, metric))
+        .collect()
 }
 
 fn carriers_of(
     context: &Context<'_>,
+    names: &Names,
     agent: usize,
     [first, second]: [usize; 2],
     of: Carried,
@@ -56,6 +65,7 @@ fn carriers_of(
         .map(|(name, sums)| Carrier {
             cluster: (*name).to_owned(),
             of,
+            conditions: [first, second].map(|condition| names.names[condition].clone()),
             share: size(*sums) / all,
             without: without(sums),
         })

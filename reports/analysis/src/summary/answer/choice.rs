@@ -57,7 +57,7 @@ fn choose(context: &Context<'_>, names: &Names, agent: usize) -> Choice {
         choice: context.result(agent, chosen, names),
         is_recommended: safe.is_some(),
         saving: saving.filter(|saving| *saving > 0.0),
-        carriers: second.map(|second| carriers(context, agent, best, second)).unwrap_or_default(),
+        carriers: second.map(|second| carriers(context, names, agent, [best, second])).unwrap_or_default(),
         gain: from_best(chosen),
         is_best: others.iter().all(is_worse),
         others: others

@@ -174,7 +174,7 @@ fn pair(context: &Context<'_>, agent: usize) -> Finding {
         first: context.result(agent, first, &names),
         second: context.result(agent, second, &names),
         gain,
-        carriers: carriers(context, agent, first, second),
+        carriers: carriers(context, &names, agent, [first, second]),
     })
 }
 
