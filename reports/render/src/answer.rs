@@ -265,8 +265,7 @@ fn choice_text(choice: &Choice) -> String {
     let cost = rate_amount(choice.choice.billed_tokens_per_episode);
     let (worse, open): (Vec<&Alternative>, Vec<&Alternative>) =
         choice.others.iter().partition(|other| other.is_worse());
-    let chosen =
-        format!("{} ({}, {cost} tokens per episode)", name(&choice.choice), rate_percent(choice.choice.success));
+    let chosen = format!("{} ({}, {cost} tokens/episode)", name(&choice.choice), rate_percent(choice.choice.success));
     let with_rate = |of: &&Alternative| format!("{} ({})", name(&of.result), rate_percent(of.result.success));
     let names = |of: &[&Alternative]| list(&of.iter().map(with_rate).collect::<Vec<_>>());
     let mut parts = Vec::new();
@@ -280,11 +279,13 @@ fn choice_text(choice: &Choice) -> String {
         let (equal, rest): (Vec<&Alternative>, Vec<&Alternative>) =
             open.iter().partition(|one| is(one, Verdict::Equal));
         let (same, rest): (Vec<&Alternative>, Vec<&Alternative>) = rest.iter().partition(|one| is(one, Verdict::Same));
-        for (others, said) in [(equal, "equal here"), (same, "as good"), (rest, "less than 5 points better")] {
-            if !others.is_empty() {
-                let verb = if others.len() == 1 { "is" } else { "are" };
-                parts.push(format!("{} {verb} {said}", names(&others)));
-            }
+        let said = [
+            (equal, ["is equal here", "are equal here"]),
+            (same, ["is as good", "are as good"]),
+            (rest, ["gains less than 5", "gain less than 5"]),
+        ];
+        for (others, [one, several]) in said.into_iter().filter(|(others, _)| !others.is_empty()) {
+            parts.push(format!("{} {}", names(&others), if others.len() == 1 { one } else { several }));
         }
     } else if open.is_empty() {
         parts.push(format!("{chosen} is the best"));

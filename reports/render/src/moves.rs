@@ -252,6 +252,12 @@ fn fitted_text(fitted: Option<&Fitted>) -> String {
     format!("fitted to {moves} of {agents} in {tasks} ({source}; {date})")
 }
 
+/// Returns a text without what stands in parentheses: the licences of the logs, which stand in the profile.
+fn without_parentheses(text: &str) -> String {
+    let parts = text.split(" (").enumerate();
+    parts.map(|(at, part)| if at == 0 { part } else { part.split_once(')').map_or("", |(_, rest)| rest) }).collect()
+}
+
 /// Returns the note on rows of simulated readers, with what each was fitted to.
 pub(super) fn fitted_readers(readers: &[&AgentReport]) -> String {
     if readers.iter().all(|reader| reader.fitted.is_none()) {
@@ -263,7 +269,7 @@ pub(super) fn fitted_readers(readers: &[&AgentReport]) -> String {
         let name = reader.agent.split_once(':').map_or(reader.agent.as_str(), |(_, name)| name);
         let to = match &reader.fitted {
             None => "not fitted".to_owned(),
-            Some(fitted) => format!("fitted to {}, {}", fitted.source, fitted.date),
+            Some(fitted) => format!("fitted to {}, {}", without_parentheses(&fitted.source), fitted.date),
         };
         match said.iter_mut().find(|(other, _)| *other == to) {
             Some((_, names)) => names.push(name),

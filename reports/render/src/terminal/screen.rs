@@ -9,7 +9,7 @@ use healbench_analysis::{Ablation, Finding, Report, Selection, agents_by_informa
 use healbench_text::{plain_text, wrap};
 
 /// The fewest lines of the answer, if it needs as many, on a screen of at least so many columns and on a narrower one.
-const ANSWER_LINES: [usize; 2] = [6, 4];
+const ANSWER_LINES: [usize; 2] = [7, 4];
 const WIDE: usize = 80;
 /// The fewest lines of the table of effects that say something.
 const EFFECT_LINES: usize = 8;
@@ -39,8 +39,8 @@ pub(super) fn lines(report: &Report, options: TerminalOptions, most: usize) -> V
     let room = most.saturating_sub(fixed + answer.len());
     let effects = fitting_effects(report, options, room);
     let effect_lines = ablation::lines(report, &effects, options);
-    let (selection, table) = fitting_rows(report, options, room.saturating_sub(effect_lines.len()));
-    let left_out = LeftOut {
+    let room = room.saturating_sub(effect_lines.len());
+    let left_out = |selection: &Selection| LeftOut {
         rows: (selection.total > selection.shown).then_some((selection.shown, selection.total)),
         effects: report.ablation.len() - effects.len(),
         claims: report.claims.len(),
@@ -51,11 +51,21 @@ pub(super) fn lines(report: &Report, options: TerminalOptions, most: usize) -> V
             .collect(),
         joined: selection.agents.iter().flat_map(|agent| &agent.rows).any(|rows| !rows.others.is_empty()),
     };
+    let with_notes = |room: usize| {
+        let (selection, table) = fitting_rows(report, options, room);
+        (table, notes(report, options, &left_out(&selection)))
+    };
+    let (mut table, mut noted) = with_notes(room);
+    // Lines that the notes do not need are for rows.
+    let (more, noted_more) = with_notes(room + notes_need.saturating_sub(noted.len()));
+    if noted_more.len() <= noted.len() {
+        (table, noted) = (more, noted_more);
+    }
     let mut lines = head;
     lines.extend(table);
     lines.extend(effect_lines);
     lines.push(String::new());
-    lines.extend(notes(report, options, &left_out));
+    lines.extend(noted);
     lines.push(String::new());
     lines.extend(answer);
     lines.extend(closing);

@@ -213,7 +213,7 @@ fn several_conditions() {
         &plan,
         &rows(&plan, two_good, billed),
         &[
-            "Use fusion-text (80%, 800 tokens per episode), the cheapest by 11%; fusion-xml (80%) is as good; serde is worse than fusion-xml by 40 [37, 43]; zod-json by 40 [37, 43].",
+            "Use fusion-text (80%, 800 tokens/episode), the cheapest by 11%; fusion-xml (80%) is as good; serde is worse than fusion-xml by 40 [37, 43]; zod-json by 40 [37, 43].",
         ],
     );
     let one_best = |cell: CellRef| in_trials(cell, [4, 8, 4, 3][cell.condition]);
@@ -221,7 +221,7 @@ fn several_conditions() {
         &plan,
         &rows(&plan, one_best, billed),
         &[
-            "Use fusion-xml (80%, 900 tokens per episode); fusion-text is worse by 40 [37, 43]; zod-json by 40 [37, 43]; serde by 50 [46, 54].",
+            "Use fusion-xml (80%, 900 tokens/episode); fusion-text is worse by 40 [37, 43]; zod-json by 40 [37, 43]; serde by 50 [46, 54].",
         ],
     );
     assert_eq!(answer.best_condition("m · natural"), Some("all fusion-xml"));
@@ -229,7 +229,9 @@ fn several_conditions() {
     let answer = assert_answer(
         &plan,
         &rows(&plan, tied, billed),
-        &["Use serde (50%, 700 tokens per episode); fusion-text, fusion-xml and zod-json are equal here."],
+        &[
+            "Use serde (50%, 700 tokens/episode), the cheapest by 12%; fusion-text (50%), fusion-xml (50%) and zod-json (50%) are equal here.",
+        ],
     );
     assert_eq!(answer.best_condition("m · natural"), None);
     // Nothing tells the cheapest one from the best one yet, which is no advice to use it.
@@ -256,7 +258,7 @@ fn named_conditions_and_sets_of_guardrails_have_their_nouns() {
         &plan,
         &rows(&plan, |cell| in_trials(cell, 5), |cell| 100 + cell.condition as u64),
         &[
-            "Simulated reader typical: Use no guardrails (50%, 100 tokens per episode), the cheapest by 1%; strict (50%) and all guardrails (50%) are equal here.",
+            "Simulated reader typical: Use no guardrails (50%, 100 tokens/episode), the cheapest by 1%; strict (50%) and all guardrails (50%) are equal here.",
         ],
     );
 }
