@@ -118,6 +118,7 @@ impl<'a> Play<'a> {
         for (argument, query) in &step.find {
             let here = child(&child(&child("/script", index), "find"), argument);
             let sent = step.intended.arguments.get(argument);
+            let sent = sent.or_else(|| step.intended.arguments.pointer(&format!("/{}", argument.replace('.', "/"))));
             if let Some(message) = self.find_problem(&query.column, &query.matching, sent) {
                 return Some(document.at_value(&here, message, None));
             }

@@ -152,7 +152,7 @@ impl<'a> ScriptedAgent<'a> {
             // A mistaken value is sent until a response says otherwise. Any other value that must be found has to be
             // read from a response first.
             if paths::get(&step.draft.arguments, argument) == paths::get(&step.intended.arguments, argument) {
-                paths::remove(&mut self.draft.arguments, argument);
+                paths::forget(&mut self.draft.arguments, argument);
                 if let Some(found) = self.found_values.get(self.step, argument) {
                     paths::set(&mut self.draft.arguments, argument, found.clone());
                 }
@@ -161,7 +161,7 @@ impl<'a> ScriptedAgent<'a> {
         let must_look_up = |argument: &String| {
             let drafted = paths::get(&step.draft.arguments, argument);
             drafted == paths::get(&step.intended.arguments, argument)
-                && paths::get(&self.draft.arguments, argument).is_none()
+                && paths::get(&self.draft.arguments, argument).is_none_or(Value::is_null)
         };
         if step.find.keys().any(must_look_up) { self.look_up() } else { self.send(0) }
     }

@@ -104,15 +104,17 @@ fn intended_argument<'v>(
     steps.into_iter().find_map(|(index, step)| known_argument(found_values, index, step, field))
 }
 
-/// Returns an argument's value in the intended call of a step, if the agent knows it.
+/// Returns an argument's value in the intended call of a step, if the agent knows it, which it does not if a part has to be found.
 pub(super) fn known_argument<'v>(
     found_values: &'v FoundValues<'_>,
     index: usize,
     step: &'v Step,
     field: &str,
 ) -> Option<&'v Value> {
+    let is_inside = |path: &String| path.strip_prefix(field).is_some_and(|rest| rest.starts_with('.'));
     match step.find.contains_key(field) {
         true => found_values.get(index, field),
+        false if step.find.keys().any(is_inside) => None,
         false => step.intended.arguments.get(field),
     }
 }

@@ -54,6 +54,15 @@ pub(super) fn remove(value: &mut Value, path: &str) -> Option<Value> {
     }
 }
 
+/// Removes what stands at `path`, which is not known yet. An item of a list becomes null, so that the others keep their places.
+pub(super) fn forget(value: &mut Value, path: &str) {
+    let is_item = path.contains('.') && matches!(get(value, split(path).0), Some(Value::Array(_)));
+    match is_item && get(value, path).is_some() {
+        true => _ = set(value, path, Value::Null),
+        false => _ = remove(value, path),
+    }
+}
+
 /// Splits a path into the path of the parent object and the field's name.
 pub(super) fn split(path: &str) -> (&str, &str) {
     path.rsplit_once('.').unwrap_or(("", path))

@@ -44,7 +44,7 @@ impl RepairContext<'_> {
             if let Some(inner) = argument.strip_prefix(path).and_then(|rest| rest.strip_prefix('.')) {
                 match self.found_values.get(self.step, argument) {
                     Some(found) => _ = paths::set(&mut value, inner, found.clone()),
-                    None => _ = paths::remove(&mut value, inner),
+                    None => paths::forget(&mut value, inner),
                 }
             }
         }
@@ -278,7 +278,8 @@ fn repair_unrecognized(field: &str, arguments: &Value, context: &RepairContext<'
     let mut fix = vec![ArgumentEdit::Remove(field.to_owned())];
     let (parent, name) = paths::split(field);
     let intended = paths::object_at(context.intended, parent);
-    let found = context.queries.keys().filter(|_| parent.is_empty()).map(String::as_str);
+    let found =
+        context.queries.keys().map(|path| paths::split(path)).filter(|(of, _)| *of == parent).map(|(_, name)| name);
     let candidates = intended.into_iter().flat_map(|object| object.keys()).map(String::as_str).chain(found);
     let absent: Vec<String> = candidates
         .map(|candidate| if parent.is_empty() { candidate.to_owned() } else { format!("{parent}.{candidate}") })

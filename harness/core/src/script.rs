@@ -32,8 +32,8 @@ pub struct Step {
     /// if there are none.
     #[serde(rename = "belief")]
     pub draft: ToolCall,
-    /// The arguments that the task does not state and that must be read from a record, by argument name. `intended`
-    /// holds their correct values for checks; an agent may send one only after a response has shown it.
+    /// The values that the task does not state and that must be read from a record, by argument name or dotted path, such as
+    /// `lines.0.sku`. `intended` holds the correct ones for checks; an agent may send one only after a response has shown it.
     pub find: BTreeMap<String, RecordQuery>,
     /// The code with which the call fails by design: the step is done when it has failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -87,6 +87,25 @@ impl ValuePath {
         found
     }
 
+    /// Returns the names and positions on the way to the one value that the path leads to, such as `lines`, `1` and `sku`; `None` where there
+    /// is none.
+    pub fn parts_in(&self, object: &Object) -> Option<Vec<String>> {
+        let mut parts = vec![self.first.clone()];
+        let mut value = object.get(&self.first)?;
+        for segment in &self.segments {
+            parts.push(match segment {
+                Segment::Name(name) => name.clone(),
+                Segment::Index(index) => index.to_string(),
+                Segment::Each => return None,
+                Segment::Where(name, text) => {
+                    value.as_array()?.iter().position(|item| has_text(item, name, text))?.to_string()
+                }
+            });
+            value = segment.child(value)?;
+        }
+        Some(parts)
+    }
+
     /// Returns true if the path names every element of a list.
     pub fn has_list(&self) -> bool {
         self.list().is_some()
@@ -249,6 +268,18 @@ mod tests {
         assert_eq!(found("lines[n=2].sku"), [json!("B")]);
         assert_eq!(found("f[\"a b\"]"), [json!(true)]);
         assert_eq!(found("lines[9].n"), Vec::<Value>::new());
+    }
+
+    #[test]
+    fn the_way_to_a_value() {
+        let object = json!({"id": 7, "lines": [{"sku": "A"}, {"sku": "B"}]});
+        let parts = |path: &str| ValuePath::parse(path).unwrap().parts_in(object.as_object().unwrap());
+        assert_eq!(parts("id").unwrap(), ["id"]);
+        assert_eq!(parts("lines[sku=B].sku").unwrap(), ["lines", "1", "sku"]);
+        assert_eq!(parts("lines[0]").unwrap(), ["lines", "0"]);
+        for path in ["no", "lines[].sku", "lines[2]", "lines[sku=C]", "id.sku"] {
+            assert_eq!(parts(path), None, "{path}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use healbench_core::{DrawKey, Object, RecordQuery, Seed, Step, ToolCall};
+use healbench_core::{DrawKey, Object, RecordQuery, Seed, Step, ToolCall, ValuePath};
 use healbench_engine::IssueKind;
 use healbench_engine::definition::{Action, Tool, WorldDef};
 use jsonschema::Validator;
@@ -43,10 +43,17 @@ fn step(
     let file: StepFile = compiler.section(pointer)?;
     let at = child(pointer, "call");
     let reference = compiler.resolve_action(&at, &file.call.tool, file.call.action.as_deref(), tools);
-    for (argument, _) in file.find.iter().filter(|(argument, _)| !file.call.arguments.contains_key(*argument)) {
-        let known = file.call.arguments.keys().map(String::as_str);
-        let message = format!("the call has no argument `{argument}` to find");
-        compiler.at_key(&child(&child(pointer, "find"), argument), message, suggest::help(argument, known));
+    let mut find = BTreeMap::new();
+    for (argument, query) in file.find {
+        match place_of(&argument, &file.call.arguments) {
+            Some(place) => _ = find.insert(place, RecordQuery { column: query.column, matching: query.matching }),
+            None => {
+                let known = file.call.arguments.keys().map(String::as_str);
+                let noun = if argument.contains(['.', '[']) { "one value" } else { "argument" };
+                let message = format!("the call has no {noun} `{argument}` to find");
+                compiler.at_key(&child(&child(pointer, "find"), &argument), message, suggest::help(&argument, known));
+            }
+        }
     }
     let reference = reference?;
     let tool = reference.tool.tool.as_ref()?;
@@ -104,13 +111,19 @@ fn step(
         alternatives.push(call(tool, action, other.arguments));
     }
     let intended = call(tool, action, file.call.arguments.clone());
-    let find = |(name, find): (String, crate::file::FindFile)| {
-        (name, RecordQuery { column: find.column, matching: find.matching })
-    };
-    let find: BTreeMap<String, RecordQuery> = file.find.into_iter().map(find).collect();
     let draft = intended.clone();
     let step = Step { draft, intended, find, fails: file.fails, optional: file.optional, alternatives };
     Some(PlannedStep::new(step, mistakes?, draw))
+}
+
+/// Returns the place of a value in the arguments as [`Step::find`] has it: an argument's name, or a dotted path such as `lines.0.sku`.
+/// `None` where there is no one value, and where a name of the path has a dot.
+fn place_of(path: &str, arguments: &Object) -> Option<String> {
+    if arguments.contains_key(path) {
+        return Some(path.to_owned());
+    }
+    let parts = ValuePath::parse(path).ok()?.parts_in(arguments)?;
+    parts.iter().all(|part| !part.contains('.')).then(|| parts.join("."))
 }
 
 /// Compiles an input schema as the engine does, with format validation.

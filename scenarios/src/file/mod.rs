@@ -16,7 +16,7 @@ use serde_json::Value;
 
 pub(crate) use claim::{ClaimFile, SpanFile};
 pub(crate) use effects::{RowsFile, WriteFile};
-pub(crate) use script::{AtMostFile, CalledFile, ExpectFile, FaultFile, FindFile, MistakeFile, StepFile};
+pub(crate) use script::{AtMostFile, CalledFile, ExpectFile, FaultFile, MistakeFile, StepFile};
 pub(crate) use server::ServerFile;
 pub(crate) use tool::{
     ActionFile, EntitlementFile, FailFile, FilterFile, HandlerFile, PresenterFile, PreviousActionFile, PreviousFile,

@@ -178,7 +178,8 @@ fn answers(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
 pub(crate) struct StepFile {
     /// The call of a perfect agent.
     pub call: CallFile,
-    /// Arguments, by name, whose value the task does not state and a record has to provide.
+    /// Values that the task does not state and a record has to provide, by the argument's name or a path such as
+    /// `lines[0].sku`.
     #[serde(default)]
     pub find: IndexMap<String, FindFile>,
     /// The code with which the call fails by design, such as NOT_FOUND. A simulated reader goes on when it has failed.

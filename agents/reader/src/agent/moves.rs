@@ -108,7 +108,7 @@ impl ScriptedAgent<'_> {
                     // A value that has to be found stays as it was sent.
                     match paths::get(&self.draft.arguments, argument) {
                         Some(sent) => _ = paths::set(&mut known, argument, sent.clone()),
-                        None => _ = paths::remove(&mut known, argument),
+                        None => paths::forget(&mut known, argument),
                     }
                 }
             }

@@ -82,7 +82,7 @@ impl<'a> ScriptedAgent<'a> {
         }
         self.draft = step.intended.clone();
         for argument in step.find.keys() {
-            paths::remove(&mut self.draft.arguments, argument);
+            paths::forget(&mut self.draft.arguments, argument);
         }
         self.fill_found_values();
         true

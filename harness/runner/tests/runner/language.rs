@@ -302,3 +302,57 @@ fn a_step_that_fails_by_design_opens_no_chain() {
     let (_, rows) = visit(CLINIC, &[("list", json!({"id": "V-2"}))], "");
     assert_eq!(rows[0].intended, Some(true), "an alternative is intended too");
 }
+
+/// Values inside of lists are looked up before they are sent, and not before.
+#[test]
+fn values_in_lists_are_found() {
+    let text = r#"
+id: shop/order-by-name
+title: Order a lamp and a rug for the studio
+task: {prompt: "Order a lamp and a rug, billed to the studio.", max_calls: 12}
+tools:
+  goods:
+    description: Goods.
+    actions:
+      list: {description: List goods., input: {properties: {name: {type: string}}}, handler: {select: goods}, read_only: true}
+      order:
+        description: Order goods.
+        input:
+          properties:
+            lines: {type: array, items: {type: object, properties: {sku: {type: string}, pieces: {type: integer}}, required: [sku, pieces]}}
+            gifts: {type: array, items: {type: string}}
+          required: [lines, gifts]
+        handler: {insert: orders}
+world:
+  goods: {rows: [{id: sku-81, name: Lamp}, {id: sku-44, name: Rug}, {id: sku-12, name: Bell}]}
+  orders: {}
+expect:
+  - row: {in: orders, where: {gifts: [sku-12]}}
+script:
+  - call:
+      tool: goods
+      action: order
+      arguments: {lines: [{sku: sku-81, pieces: 1}, {sku: sku-44, pieces: 2}], gifts: [sku-12]}
+    find:
+      "lines[0].sku": {column: id, matching: {name: Lamp}}
+      "lines[pieces=2].sku": {column: id, matching: {name: Rug}}
+      "gifts[0]": {column: id, matching: {name: Bell}}
+"#;
+    let load = |text: &str| healbench_scenarios::load_str("task.yaml", text, healbench_scenarios::Syntax::Yaml);
+    let scenario = load(text).unwrap();
+    let scenarios = [scenario];
+    for (reader, success) in [("perfect", true), ("blind", true), ("persistent", true)] {
+        let (_, records) = super::suites::run_profile(reader, &scenarios, &["all"], &[ErrorFormat::FusionXml], 1);
+        let sent: Vec<Value> =
+            records.calls.iter().map(|call| serde_json::from_str(&call.arguments).unwrap()).collect();
+        assert_eq!(sent[0]["action"], "list", "{reader}");
+        assert_eq!(records.episodes[0].outcome == Outcome::Success, success, "{reader}: {sent:?}");
+        assert_eq!(sent.last().unwrap()["lines"][1]["sku"], "sku-44", "{reader}");
+    }
+    for (wrong, path) in
+        [("lines[2].sku", "no such element"), ("lines[].sku", "several"), ("lines[0].name", "no such name")]
+    {
+        let error = format!("{:?}", load(&text.replace("lines[0].sku", wrong)).unwrap_err());
+        assert!(error.contains(&format!("the call has no one value `{wrong}` to find")), "{path}: {error}");
+    }
+}
