@@ -474,6 +474,9 @@ fn bless_help(error: &BlessError) -> Option<&'static str> {
         BlessError::Incomplete { .. } => Some("finish it with `healbench run --resume`"),
         BlessError::Shard(_) => Some("combine the shards with `healbench merge`"),
         BlessError::Lost { .. } => Some("`healbench run --resume` runs lost episodes again"),
+        BlessError::Config { .. } => {
+            Some("correct the settings: `healbench run --resume` takes them, and runs these episodes again")
+        }
         BlessError::Report(_) | BlessError::Schedules { .. } => None,
     }
 }

@@ -155,7 +155,7 @@ pub enum BlessError {
     Shard(String),
     /// Too many episodes were lost.
     #[error(
-        "{} {} lost to infrastructure or configuration; {limit} is the most",
+        "{} {} lost to infrastructure; {limit} is the most",
         part_of(*lost, *planned, "episode"),
         agree(*lost, "was", "were")
     )]
@@ -166,6 +166,18 @@ pub enum BlessError {
         planned: u64,
         /// The limit as displayed: a percentage or a count.
         limit: String,
+    },
+    /// An agent or a server was configured wrongly.
+    #[error(
+        "{} {} lost to configuration",
+        part_of(*lost, *planned, "episode"),
+        agree(*lost, "was", "were")
+    )]
+    Config {
+        /// The number of lost episodes.
+        lost: u64,
+        /// The number of episodes in the plan.
+        planned: u64,
     },
     /// The trial schedule of a scenario, agent and trial differs between cells.
     #[error("the cells of trial {trial} of `{scenario}` met different schedules")]

@@ -33,8 +33,11 @@ impl Baseline {
             return Err(BlessError::Incomplete { done: manifest.episodes_done, planned: plan.len() });
         }
         let sums = aggregate(run, plan)?;
-        let lost = sums.infra + sums.config;
-        if sums.config > 0 || sums.infra as f64 > max_lost_share * plan.len() as f64 {
+        if sums.config > 0 {
+            return Err(BlessError::Config { lost: sums.config, planned: plan.len() });
+        }
+        let lost = sums.infra;
+        if lost as f64 > max_lost_share * plan.len() as f64 {
             // Round, so that the message does not have more digits than the user wrote.
             let limit = format!("{}%", (max_lost_share * 1e6).round() / 1e4);
             return Err(BlessError::Lost { lost, planned: plan.len(), limit });
