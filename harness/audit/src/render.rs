@@ -196,6 +196,18 @@ fn worst(report: &AuditReport) -> Option<(String, &[Template])> {
     Some((format!("What to change: {sentence}"), shown))
 }
 
+/// Returns the wrong calls that are accepted, in a sentence that says what to change; `None` without any.
+fn accepted(report: &AuditReport) -> Option<String> {
+    let found: Vec<&Finding> = report.findings.iter().filter(|finding| finding.id == "accepts-wrong").collect();
+    let first = found.first()?;
+    let calls: usize = found.iter().map(|finding| finding.count).sum();
+    let tool = first.tool.as_deref().map(|tool| format!("{}, ", plain_text(tool))).unwrap_or_default();
+    let example = first.example.rsplit_once(" → ").map_or(&*first.example, |(call, _)| call);
+    let are = if calls == 1 { "is" } else { "are" };
+    let calls = pluralize(calls as u64, "wrong call");
+    Some(format!("What to refuse: {calls} {are} accepted, such as {tool}{}", example_line(example)))
+}
+
 /// Returns what a template is: its score, its number of calls, its maker, and what it lacks.
 fn template_line(template: &Template) -> String {
     let mut out = format!("{}, {}", score(template.score), pluralize(template.probes as u64, "call"));

@@ -28,6 +28,9 @@ const SDKS: [(&str, &str); 5] = [
 /// What these texts repeat of a call beside its values: the beginning, and the end.
 const REPEATED: [(&str, &str); 2] = [("input_value=", ", input_type="), ("validation errors for ", "\n")];
 
+/// What a text has in the place of a value that was not sent.
+const ABSENT: [&str; 5] = ["undefined", "null", "None", "nil", "NaN"];
+
 /// Returns the SDK that makes a text.
 fn sdk(text: &str) -> Option<&'static str> {
     SDKS.iter().find(|(part, _)| text.contains(part)).map(|(_, sdk)| *sdk)
@@ -40,9 +43,16 @@ fn masked(text: &str, tool: &str, probe: &Probe) -> String {
         out = masked_between(&out, start, end);
     }
     let path: Vec<String> = probe.path.split('.').map(str::to_owned).collect();
-    let mut values = Vec::new();
-    leaves(&probe.arguments, &mut values);
-    let mut values: Vec<&str> = values.into_iter().filter_map(Value::as_str).collect();
+    let mut sent = Vec::new();
+    leaves(&probe.arguments, &mut sent);
+    // As they stand in texts, with the words of languages for what is missing.
+    let words_for: Vec<String> =
+        sent.iter().filter(|value| !value.is_string()).map(|value| value.to_string()).collect();
+    let is_value = |word: &str| {
+        let is_missing = ABSENT.contains(&word) && (get(&probe.arguments, &path).is_none_or(Value::is_null));
+        is_missing || words_for.iter().any(|value| value.eq_ignore_ascii_case(word))
+    };
+    let mut values: Vec<&str> = sent.into_iter().filter_map(Value::as_str).collect();
     // The longest first: one may contain another.
     values.sort_by_key(|value| std::cmp::Reverse(value.len()));
     for value in values.iter().filter(|value| value.len() > 2) {
@@ -55,6 +65,7 @@ fn masked(text: &str, tool: &str, probe: &Probe) -> String {
         _ if is_key => None,
         _ if word == tool => Some("‹tool›"),
         _ if word == probe.path || fields.contains(&word) => Some("‹field›"),
+        _ if is_value(word) => Some("‹value›"),
         _ if word.parse::<f64>().is_ok() => Some("‹n›"),
         _ => None,
     })

@@ -1,8 +1,8 @@
 use healbench_text::{escape_markdown, plain_text, pluralize};
 
 use super::{
-    answer, by_finding, coverage, example_line, headline, kind_rows, line, reached, sentence, template_line, title,
-    tool_rows, worst,
+    accepted, answer, by_finding, coverage, example_line, headline, kind_rows, line, reached, sentence, template_line,
+    title, tool_rows, worst,
 };
 use crate::baseline::Change;
 use crate::report::{AuditReport, Template};
@@ -34,6 +34,9 @@ pub fn markdown(report: &AuditReport, changes: Option<&[Change]>) -> String {
     if let Some(reached) = reached(report) {
         lines.push(String::new());
         lines.push(escape_markdown(&reached));
+    }
+    if let Some(sentence) = accepted(report) {
+        lines.extend([String::new(), escape_markdown(&sentence)]);
     }
     if let Some((sentence, templates)) = worst(report) {
         lines.push(String::new());

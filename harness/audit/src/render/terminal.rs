@@ -2,7 +2,7 @@ use healbench_text::{plain_text, pluralize};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{
-    answer, best_format, by_finding, coverage, example_line, headline, kind_rows, line, reached, sentence,
+    accepted, answer, best_format, by_finding, coverage, example_line, headline, kind_rows, line, reached, sentence,
     template_line, title, tool_rows, worst,
 };
 use crate::baseline::Change;
@@ -16,6 +16,9 @@ pub fn terminal(report: &AuditReport, changes: Option<&[Change]>) -> String {
     let mut lines = vec![title(report), format!("{}.", coverage(report)), String::new(), headline(report)];
     if let Some(reached) = reached(report) {
         lines.push(reached);
+    }
+    if let Some(sentence) = accepted(report) {
+        lines.extend([String::new(), sentence]);
     }
     if let Some((sentence, templates)) = worst(report) {
         lines.push(String::new());
