@@ -175,7 +175,7 @@ fn csv_text(text: &ErrorText) -> Record {
         [("names_field", text.names_field), ("states_remedy", text.states_remedy), ("names_tool", text.names_tool)];
     facts.into_iter().for_each(|(name, rate)| record.rate(name, rate));
     record.add("fields", text.fields.iter().map(|field| field.name.as_str()).collect::<Vec<_>>().join(" "));
-    record.add("conditions", text.conditions.join(" "));
+    record.add("conditions", text.conditions.join(", "));
     record.add("example_episode", text.example.episode);
     record.add("example_call", text.example.call);
     record
