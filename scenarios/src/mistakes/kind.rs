@@ -120,7 +120,7 @@ pub static MISTAKES: [MistakeEntry; 26] = [
     ),
     entry(
         "other_tool",
-        "Another tool, or another action, of the list is called.",
+        "Another tool, or another action, of the list is called: with the same arguments or, where the value is a call such as `{tool: stock, action: count, arguments: {shelf: A}}`, with those.",
         "{kind: other_tool, value: stock.count}",
         routing::other_tool,
     ),

@@ -1,5 +1,6 @@
 //! Mistakes in the discriminator, which selects the action of a call.
 
+use healbench_core::Object;
 use serde_json::Value;
 
 use super::similar::{lookalikes, typos};
@@ -43,13 +44,20 @@ pub(super) fn missing_discriminator(
     Ok(MutationPlan::of_mutation(vec![Edit::Remove(discriminator.to_owned())]))
 }
 
-/// Another tool, or another action of this or another tool, is called with the same arguments. The value names it as
-/// `tool.action`, or as a tool.
+/// Another tool, or another action of this or another tool, is called. The value names it as `tool.action`, or as a tool, and the arguments
+/// stay; or it is a call, with `tool`, `action` and `arguments`.
 pub(super) fn other_tool(target: &Target<'_>, params: &MistakeParams) -> Result<MutationPlan, InapplicableMistake> {
     if params.field.is_some() {
         return Err(InapplicableMistake::field("`other_tool` takes no field"));
     }
     let own = (target.tool.name.as_str(), target.action.name.as_str());
+    let (named, sent) = match &params.value {
+        Some(Value::Object(call)) => {
+            let (name, sent) = other_call(call).map_err(InapplicableMistake::value)?;
+            (Some(Value::String(name)), sent)
+        }
+        value => (value.clone(), None),
+    };
     let mut mutations = Vec::new();
     for (tool, discriminator, actions) in target.tools {
         for action in actions.iter().filter(|action| (tool.as_str(), action.as_str()) != own) {
@@ -57,23 +65,43 @@ pub(super) fn other_tool(target: &Target<'_>, params: &MistakeParams) -> Result<
                 let name = value.as_str().unwrap_or_default();
                 name == tool || name.strip_prefix(tool).and_then(|rest| rest.strip_prefix('.')) == Some(action)
             };
-            if params.value.as_ref().is_some_and(|value| !is_named(value)) {
+            if named.as_ref().is_some_and(|value| !is_named(value)) {
                 continue;
             }
             let mut edits = vec![Edit::Tool(tool.clone())];
+            if let Some(sent) = sent {
+                edits.push(Edit::Clear(None));
+                edits.extend(sent.iter().map(|(name, value)| Edit::Add(name.clone(), value.clone())));
+            }
             let own = target.tool.discriminator.as_ref();
-            edits.extend(own.filter(|own| Some(*own) != discriminator.as_ref()).map(|own| Edit::Remove(own.clone())));
+            edits.extend(
+                own.filter(|own| sent.is_none() && Some(*own) != discriminator.as_ref())
+                    .map(|own| Edit::Remove(own.clone())),
+            );
             edits.extend(discriminator.as_ref().map(|field| Edit::Set(field.clone(), action.clone().into())));
             mutations.push(edits);
         }
     }
-    match (mutations.is_empty(), &params.value) {
+    match (mutations.is_empty(), &named) {
         (true, Some(value)) => {
             Err(InapplicableMistake::value(format!("{value} is no other tool or action of the list")))
         }
         (true, None) => Err(InapplicableMistake::kind("the list has no other tool or action")),
         (false, _) => Ok(MutationPlan::of_field(mutations)),
     }
+}
+
+/// Returns the name `tool.action` or `tool` of a call, and its arguments if it has any.
+fn other_call(call: &Object) -> Result<(String, Option<&Object>), String> {
+    if let Some(unknown) = call.keys().find(|key| !["tool", "action", "arguments"].contains(&key.as_str())) {
+        return Err(format!("a call has `tool`, `action` and `arguments`, and not `{unknown}`"));
+    }
+    let text =
+        |key: &str| call.get(key).map(|value| value.as_str().ok_or(format!("`{key}` has to be a text"))).transpose();
+    let tool = text("tool")?.ok_or("a call needs a `tool`")?;
+    let name = text("action")?.map_or(tool.to_owned(), |action| format!("{tool}.{action}"));
+    let arguments = call.get("arguments").map(|sent| sent.as_object().ok_or("`arguments` has to be an object"));
+    Ok((name, arguments.transpose()?))
 }
 
 /// The value is the old name; if it is left out, the tool's name in another spelling.

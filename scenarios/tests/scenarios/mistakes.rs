@@ -222,5 +222,7 @@ fn the_example_of_every_kind_is_made() {
     assert_eq!(sent("{kind: stale_value, field: version, value: 3}")["version"], 3);
     let other = draft("{kind: other_tool, value: stock.count}");
     assert_eq!((other.tool.as_str(), &other.arguments["action"]), ("stock", &json!("count")));
+    let other = draft("{kind: other_tool, value: {tool: stock, action: count, arguments: {part: bolt}}}");
+    assert_eq!((other.tool.as_str(), other.arguments), ("stock", json!({"part": "bolt", "action": "count"})));
     assert_eq!(draft("{kind: old_tool_name, value: warehouse}").tool, "warehouse");
 }
