@@ -8,9 +8,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use healbench_core::{
     CallRecord, CellRef, EnvironmentKind, Episodes, Plan, RecordedTurn, RecordedTurns, ResponseRecord,
@@ -170,6 +170,9 @@ const MAX_BATCH: u64 = 256;
 /// The number of batches per thread that may wait for an earlier batch of another thread.
 const MAX_WAITING: usize = 32;
 
+/// The number of scenarios with a simulator that stay set up although no thread is at them.
+const MAX_KEPT: usize = 8;
+
 /// Runs the episodes that are not `done`. Returns true if all of them were run. No episode starts after `on_results`
 /// returned false or an error, but the costly results in progress are still passed on.
 fn run_pools<'a, E: Send>(
@@ -183,7 +186,8 @@ fn run_pools<'a, E: Send>(
         done,
         stop,
         halted: AtomicBool::new(false),
-        contexts: job.plan.scenarios.iter().map(|_| OnceLock::new()).collect(),
+        contexts: job.plan.scenarios.iter().map(|_| Mutex::default()).collect(),
+        kept: Mutex::default(),
         next_batch: job.pools.iter().map(|_| AtomicU64::new(0)).collect(),
         costly_episodes: job.pools.iter().map(|pool| costly_episodes(job, pool, done)).collect(),
     };
@@ -207,7 +211,10 @@ struct SharedState<'a> {
     stop: &'a AtomicBool,
     /// Set by the collector to stop all threads.
     halted: AtomicBool,
-    contexts: Vec<OnceLock<Result<ScenarioContext<'a>, ScenarioSetupError>>>,
+    /// By scenario: what threads that run it have set up.
+    contexts: Vec<Mutex<Weak<ScenarioContext<'a>>>>,
+    /// Those with a server, which starts once, and the latest ones with a simulator, which another thread may not have reached yet.
+    kept: Mutex<Vec<Arc<ScenarioContext<'a>>>>,
     /// The number of the next batch, by pool.
     next_batch: Vec<AtomicU64>,
     /// The episodes of costly pools in the order in which they start, by pool.
@@ -228,7 +235,9 @@ fn costly_episodes(job: &Job<'_>, pool: &WorkerPool, done: &BTreeSet<u64>) -> Ve
 
 /// What a thread keeps across episodes.
 #[derive(Default)]
-struct ThreadMemory {
+struct ThreadMemory<'a> {
+    /// The scenario that the thread is at.
+    context: Option<(usize, Arc<ScenarioContext<'a>>)>,
     cache: ResponseCache,
     responses: KnownResponses,
 }
@@ -277,7 +286,7 @@ enum BatchEnd<E> {
     Failed(RunError<E>),
 }
 
-impl SharedState<'_> {
+impl<'a> SharedState<'a> {
     fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed) || self.halted.load(Ordering::Relaxed)
     }
@@ -319,7 +328,7 @@ impl SharedState<'_> {
         &self,
         pool: &WorkerPool,
         episodes: impl Iterator<Item = u64>,
-        memory: &mut ThreadMemory,
+        memory: &mut ThreadMemory<'a>,
     ) -> (Vec<EpisodeResult>, BatchEnd<E>) {
         let mut results = Vec::with_capacity(episodes.size_hint().1.unwrap_or_default());
         for episode in episodes {
@@ -340,21 +349,43 @@ impl SharedState<'_> {
         (results, BatchEnd::Complete)
     }
 
+    /// Returns the context of a scenario, which is set up unless a thread has it.
+    fn context(&self, scenario: usize) -> Result<Arc<ScenarioContext<'a>>, ScenarioSetupError> {
+        let Job { plan, scenarios, make_environment, .. } = self.job;
+        // A panic while a lock is held leaves what it guards usable.
+        let mut known = self.contexts[scenario].lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(context) = known.upgrade() {
+            return Ok(context);
+        }
+        let context = Arc::new(ScenarioContext::new(&scenarios[scenario], plan, *make_environment)?);
+        *known = Arc::downgrade(&context);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.push(Arc::clone(&context));
+        let simulators = || kept.iter().enumerate().filter(|(_, kept)| !kept.has_server());
+        if simulators().count() > MAX_KEPT
+            && let Some((oldest, _)) = simulators().next()
+        {
+            kept.remove(oldest);
+        }
+        Ok(context)
+    }
+
     fn run_one<E>(
         &self,
         pool: &WorkerPool,
         episode: u64,
         cell: CellRef,
-        memory: &mut ThreadMemory,
+        memory: &mut ThreadMemory<'a>,
     ) -> Result<EpisodeResult, BatchEnd<E>> {
-        let Job { plan, scenarios, make_agent, make_environment, .. } = self.job;
-        let context = self.contexts[cell.scenario]
-            .get_or_init(|| ScenarioContext::new(&scenarios[cell.scenario], plan, *make_environment))
-            .as_ref()
-            .map_err(|error| BatchEnd::Failed(RunError::Setup(error.clone())))?;
+        let Job { plan, make_agent, .. } = self.job;
+        let ThreadMemory { context, cache, responses: known } = memory;
+        if context.as_ref().is_none_or(|(scenario, _)| *scenario != cell.scenario) {
+            let next = self.context(cell.scenario).map_err(|error| BatchEnd::Failed(RunError::Setup(error)))?;
+            *context = Some((cell.scenario, next));
+        }
+        let Some((_, context)) = &*context else { return Err(BatchEnd::Stopped) };
         let records_turns =
             plan.agents[cell.agent].opening.is_some() || plan.environment.kind != EnvironmentKind::Simulator;
-        let ThreadMemory { cache, responses: known } = memory;
         let mut responses = Vec::new();
         let mut recorded_turns = RecordedTurns { episode, ..RecordedTurns::default() };
         let rows = run_episode(plan, cell, context, make_agent, cache, &mut |event| match event {

@@ -62,11 +62,13 @@ struct CacheEntry {
 pub(crate) struct ResponseCache {
     pub(crate) tokens: TokenCounter,
     digests: DigestCache,
-    /// The indices of the scenario and condition of the cached calls.
-    cell_key: (usize, usize),
+    /// The index of the scenario of the cached calls.
+    scenario: usize,
+    /// The index of the current condition.
+    condition: usize,
     /// The number of the initial state of the current trial.
     world: u32,
-    /// Keyed by the wire bytes of the call, and the number of the initial state.
+    /// Keyed by the wire bytes of the call, the number of the initial state, and the condition.
     calls: FxHashMap<Box<[u8]>, CacheEntry>,
     /// Whether a response tells the answer. Keyed by the wire bytes of the call and of the intended call, and the hash of
     /// the response.
@@ -85,11 +87,12 @@ const MAX_BYTES: usize = 16 << 20;
 const ENTRY_OVERHEAD_BYTES: usize = 512;
 
 impl ResponseCache {
-    /// Clears the cache if it belongs to another cell.
+    /// Clears the cache if it belongs to another scenario. Agents share what they have in common.
     pub(crate) fn enter_cell(&mut self, cell: CellRef, world: u32) {
         self.world = world;
-        if self.cell_key != (cell.scenario, cell.condition) {
-            self.cell_key = (cell.scenario, cell.condition);
+        self.condition = cell.condition;
+        if self.scenario != cell.scenario {
+            self.scenario = cell.scenario;
             self.clear();
         }
     }
@@ -112,6 +115,7 @@ impl ResponseCache {
     ) -> Result<(Arc<CallText>, Arc<CachedResponse>), EnvironmentError> {
         self.key = call.wire_bytes(std::mem::take(&mut self.key));
         self.key.extend_from_slice(&self.world.to_le_bytes());
+        self.key.extend_from_slice(&self.condition.to_le_bytes());
         let fresh = session.is_pristine() && faults.is_pristine();
         let entry = self.calls.get(self.key.as_slice());
         if fresh && let Some(CacheEntry { call_text, fresh: Some(cached) }) = entry {
@@ -120,7 +124,7 @@ impl ResponseCache {
         let entry = entry.map(|entry| Arc::clone(&entry.call_text));
         let is_cached = entry.is_some();
         let call_text = entry.unwrap_or_else(|| Arc::new(self.call_text(context, call)));
-        let (engine, client) = (&context.engines[self.cell_key.1], &context.clients[self.cell_key.1]);
+        let (engine, client) = (&context.engines[self.condition], &context.clients[self.condition]);
         let mut verifications = Vec::new();
         let mut ask = |call: &ToolCall| {
             let answer = engine.answer(session, faults, call, deadline)?;

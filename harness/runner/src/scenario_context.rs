@@ -189,6 +189,11 @@ impl<'a> ScenarioContext<'a> {
         self.scenario.has_faults() || self.scenario.tools.iter().any(|tool| tool.previous.is_some())
     }
 
+    /// Returns true if a server answers the calls.
+    pub(crate) fn has_server(&self) -> bool {
+        self.environment.kind() != EnvironmentKind::Simulator
+    }
+
     /// Returns the number of the initial state of this trial.
     pub(crate) fn world_number(&self, trial: u32) -> u32 {
         trial % self.worlds.len() as u32
