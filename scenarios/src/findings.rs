@@ -118,7 +118,11 @@ impl<'a> Play<'a> {
         for (argument, query) in &step.find {
             let here = child(&child(&child("/script", index), "find"), argument);
             let sent = step.intended.arguments.get(argument);
-            let sent = sent.or_else(|| step.intended.arguments.pointer(&format!("/{}", argument.replace('.', "/"))));
+            let part = |value: &'a Value, part: &str| match value {
+                Value::Array(items) => items.get(part.parse::<usize>().ok()?),
+                other => other.get(part),
+            };
+            let sent = sent.or_else(|| argument.split('.').try_fold(&step.intended.arguments, part));
             if let Some(message) = self.find_problem(&query.column, &query.matching, sent) {
                 return Some(document.at_value(&here, message, None));
             }

@@ -159,9 +159,17 @@ impl<'a> ScriptedAgent<'a> {
             }
         }
         let must_look_up = |argument: &String| {
-            let drafted = paths::get(&step.draft.arguments, argument);
-            drafted == paths::get(&step.intended.arguments, argument)
-                && paths::get(&self.draft.arguments, argument).is_none_or(Value::is_null)
+            let (drafted, meant) =
+                [&step.draft, &step.intended].map(|call| paths::get(&call.arguments, argument)).into();
+            match drafted == meant {
+                true => paths::get(&self.draft.arguments, argument).is_none_or(Value::is_null),
+                // A mistake may leave a part of an argument as it is and send it in another form.
+                false => {
+                    argument.contains('.')
+                        && self.found_values.get(self.step, argument).is_none()
+                        && meant.is_some_and(|meant| paths::holds(&self.draft.arguments, meant))
+                }
+            }
         };
         if step.find.keys().any(must_look_up) { self.look_up() } else { self.send(0) }
     }
@@ -327,7 +335,7 @@ impl<'a> ScriptedAgent<'a> {
         let mut complete = true;
         for argument in step.find.keys() {
             match self.found_values.get(self.step, argument) {
-                Some(found) => _ = paths::set(&mut self.draft.arguments, argument, found.clone()),
+                Some(found) => paths::fill(&mut self.draft.arguments, argument, found.clone()),
                 None => complete = false,
             }
         }
@@ -361,11 +369,7 @@ impl<'a> ScriptedAgent<'a> {
             return self.send(0);
         }
         // Nothing was refused: the list of tools says what reads.
-        if self.failures == 0
-            && self.truncated.is_none()
-            && let Some((tool, action)) = self.uncalled_reading_action()
-        {
-            self.lookup = Some(advised_call(&self.start, &self.found_values, self.step, &tool, &action));
+        if self.failures == 0 && self.truncated.is_none() && self.begin_look_up() {
             return self.send(0);
         }
         self.failures += 1;
@@ -382,6 +386,29 @@ impl<'a> ScriptedAgent<'a> {
         self.stop("What the task needs was not found.")
     }
 
+    /// Starts a lookup that nobody advised. Returns false if every action that reads was called.
+    fn begin_look_up(&mut self) -> bool {
+        let Some((tool, action)) = self.uncalled_reading_action() else { return false };
+        self.lookup = Some(advised_call(&self.start, &self.found_values, self.step, &tool, &action));
+        true
+    }
+
+    /// Sends a repaired call. An argument that was put back without a part that has to be found is completed first.
+    fn send_repaired(&mut self, waited_s: u32) -> Turn {
+        let draft = &self.draft.arguments;
+        let is_open = |path: &String| {
+            path.contains('.')
+                && self.found_values.get(self.step, path).is_none()
+                && paths::parent(draft, path).is_some_and(|parent| parent.is_object() || parent.is_array())
+                && paths::get(draft, path).is_none_or(Value::is_null)
+        };
+        let is_incomplete = self.script_step().is_some_and(|step| step.find.keys().any(is_open));
+        if self.lookup.is_none() && is_incomplete {
+            self.begin_look_up();
+        }
+        self.send(waited_s)
+    }
+
     fn handle_error(&mut self, statements: &[Statement]) -> Turn {
         if let Some(turn) = self.correct_action() {
             return turn;
@@ -396,7 +423,7 @@ impl<'a> ScriptedAgent<'a> {
         });
         let wait = wait.filter(|_| self.takes_up("delay", "", self.profile.uptake.delay));
         if fixed {
-            return self.send(wait.unwrap_or(0));
+            return self.send_repaired(wait.unwrap_or(0));
         }
         // What a text says can be done comes first. It is waited for a refusal only once.
         let is_refused = statements.contains(&Statement::Stop);

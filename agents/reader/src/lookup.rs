@@ -1,5 +1,7 @@
 //! Lookups: calls that are not in the script and find values that a step needs.
 
+use std::borrow::Cow;
+
 use healbench_core::{Object, Step, ToolCall};
 use serde_json::Value;
 
@@ -59,15 +61,15 @@ impl TruncatedResult {
         let mut unused_filters = Vec::new();
         for (field, values) in &self.filters {
             let known = intended_argument(start, found_values, &self.call, field)
-                .or_else(|| search_argument(start, found_values, step, field));
-            let is_listed = |value: &&Value| {
+                .or_else(|| search_argument(start, found_values, step, field).map(Cow::Borrowed));
+            let is_listed = |value: &Cow<'_, Value>| {
                 let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
                 values.is_empty() || values.contains(&shown)
             };
             if let Some(value) = known.filter(is_listed)
-                && paths::get(&self.call.arguments, field) != Some(value)
+                && paths::get(&self.call.arguments, field) != Some(&*value)
             {
-                unused_filters.push((field.clone(), value.clone()));
+                unused_filters.push((field.clone(), value.into_owned()));
             }
         }
         unused_filters
@@ -97,26 +99,30 @@ fn intended_argument<'v>(
     found_values: &'v FoundValues<'_>,
     call: &ToolCall,
     field: &str,
-) -> Option<&'v Value> {
+) -> Option<Cow<'v, Value>> {
     let action = action_of(start, call);
     let is_same = |step: &Step| step.intended.tool == call.tool && action_of(start, &step.intended) == action;
     let steps = start.script.steps.iter().enumerate().filter(|(_, step)| is_same(step));
     steps.into_iter().find_map(|(index, step)| known_argument(found_values, index, step, field))
 }
 
-/// Returns an argument's value in the intended call of a step, if the agent knows it, which it does not if a part has to be found.
+/// Returns an argument's value in the intended call of a step, if the agent knows all of it.
 pub(super) fn known_argument<'v>(
     found_values: &'v FoundValues<'_>,
     index: usize,
     step: &'v Step,
     field: &str,
-) -> Option<&'v Value> {
-    let is_inside = |path: &String| path.strip_prefix(field).is_some_and(|rest| rest.starts_with('.'));
-    match step.find.contains_key(field) {
-        true => found_values.get(index, field),
-        false if step.find.keys().any(is_inside) => None,
-        false => step.intended.arguments.get(field),
+) -> Option<Cow<'v, Value>> {
+    if step.find.contains_key(field) {
+        return found_values.get(index, field).map(Cow::Borrowed);
     }
+    let mut value = Cow::Borrowed(step.intended.arguments.get(field)?);
+    for path in step.find.keys() {
+        if let Some(inner) = path.strip_prefix(field).and_then(|rest| rest.strip_prefix('.')) {
+            paths::set(value.to_mut(), inner, found_values.get(index, path)?.clone());
+        }
+    }
+    Some(value)
 }
 
 /// Returns a field's value as stated by the task for a record that a step has to find: one that was not found yet, if there is one.
@@ -156,8 +162,8 @@ pub(super) fn advised_call(
     let required = spec.and_then(|spec| spec.input_schema.get("required")).and_then(Value::as_array);
     for field in properties.keys() {
         let mut known = intended_argument(start, found_values, &call, field)
-            .or_else(|| search_argument(start, found_values, step, field))
-            .cloned();
+            .or_else(|| search_argument(start, found_values, step, field).map(Cow::Borrowed))
+            .map(Cow::into_owned);
         if known.is_none() && required.is_some_and(|required| required.iter().any(|name| name == field)) {
             known = argument_of_any_step(start, found_values, step, field);
         }
@@ -176,7 +182,7 @@ fn argument_of_any_step(
     field: &str,
 ) -> Option<Value> {
     let steps = std::iter::once(step).chain(0..start.script.steps.len());
-    steps
-        .into_iter()
-        .find_map(|index| known_argument(found_values, index, start.script.steps.get(index)?, field).cloned())
+    steps.into_iter().find_map(|index| {
+        known_argument(found_values, index, start.script.steps.get(index)?, field).map(Cow::into_owned)
+    })
 }

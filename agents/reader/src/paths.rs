@@ -56,10 +56,37 @@ pub(super) fn remove(value: &mut Value, path: &str) -> Option<Value> {
 
 /// Removes what stands at `path`, which is not known yet. An item of a list becomes null, so that the others keep their places.
 pub(super) fn forget(value: &mut Value, path: &str) {
-    let is_item = path.contains('.') && matches!(get(value, split(path).0), Some(Value::Array(_)));
-    match is_item && get(value, path).is_some() {
-        true => _ = set(value, path, Value::Null),
-        false => _ = remove(value, path),
+    match parent(value, path) {
+        Some(Value::Array(_)) if get(value, path).is_some() => _ = set(value, path, Value::Null),
+        _ => _ = remove(value, path),
+    }
+}
+
+/// Sets the value at `path` if that is an argument, or stands in an object or a list that is there.
+pub(super) fn fill(value: &mut Value, path: &str, new: Value) {
+    if parent(value, path).is_some_and(|parent| parent.is_object() || parent.is_array()) {
+        set(value, path, new);
+    }
+}
+
+/// Returns what a path's last part is a part of.
+pub(super) fn parent<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
+    match split(path).0 {
+        "" => Some(value),
+        parent => get(value, parent),
+    }
+}
+
+/// Returns true if a scalar of `value` is `wanted`, or a text has it in it.
+pub(super) fn holds(value: &Value, wanted: &Value) -> bool {
+    match value {
+        Value::Object(object) => object.values().any(|value| holds(value, wanted)),
+        Value::Array(items) => items.iter().any(|value| holds(value, wanted)),
+        Value::String(text) => match wanted {
+            Value::String(wanted) => text.contains(wanted.as_str()),
+            other => text.contains(&other.to_string()),
+        },
+        other => other == wanted,
     }
 }
 

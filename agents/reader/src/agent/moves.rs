@@ -54,7 +54,7 @@ impl ScriptedAgent<'_> {
         }
         self.last_move = Some(made);
         match made {
-            Move::Changed => self.send(0),
+            Move::Changed => self.send_repaired(0),
             Move::Repeated => self.send(stated_delay(statements)),
             Move::OtherTool => self.call_another(statements),
             Move::Stopped | Move::CutOff => self.stop("I stop here."),

@@ -327,7 +327,7 @@ world:
   goods: {rows: [{id: sku-81, name: Lamp}, {id: sku-44, name: Rug}, {id: sku-12, name: Bell}]}
   orders: {}
 expect:
-  - row: {in: orders, where: {gifts: [sku-12]}}
+  - row: {in: orders, where: {gifts: [sku-12], lines: [{sku: sku-81, pieces: 1}, {sku: sku-44, pieces: 2}]}}
 script:
   - call:
       tool: goods
@@ -340,14 +340,41 @@ script:
 "#;
     let load = |text: &str| healbench_scenarios::load_str("task.yaml", text, healbench_scenarios::Syntax::Yaml);
     let scenario = load(text).unwrap();
-    let scenarios = [scenario];
-    for (reader, success) in [("perfect", true), ("blind", true), ("persistent", true)] {
-        let (_, records) = super::suites::run_profile(reader, &scenarios, &["all"], &[ErrorFormat::FusionXml], 1);
-        let sent: Vec<Value> =
-            records.calls.iter().map(|call| serde_json::from_str(&call.arguments).unwrap()).collect();
-        assert_eq!(sent[0]["action"], "list", "{reader}");
-        assert_eq!(records.episodes[0].outcome == Outcome::Success, success, "{reader}: {sent:?}");
-        assert_eq!(sent.last().unwrap()["lines"][1]["sku"], "sku-44", "{reader}");
+    let mistakes = [
+        "",
+        "{kind: missing, field: gifts}",
+        "{kind: missing, field: lines}",
+        "{kind: null_value, field: gifts}",
+        "missing_all",
+        "{kind: json_text, field: lines}",
+        "{kind: broken_json, field: lines}",
+        "{kind: single_item, field: lines}",
+        "{kind: misspelled_field, field: lines}",
+        "{kind: wrong_type, field: gifts}",
+        r#"{kind: number_text, field: "lines[0].pieces"}"#,
+        r#"{kind: missing, field: "lines[1].pieces"}"#,
+    ];
+    for mistake in mistakes {
+        let scenarios =
+            [load(&format!("{text}    mistakes: [{mistake}]\n")).unwrap_or_else(|error| panic!("{error:?}"))];
+        for reader in ["perfect", "typical", "persistent"] {
+            let formats = [ErrorFormat::FusionXml];
+            let (_, records) = super::suites::run_profile(reader, &scenarios, &["all"], &formats, 5);
+            for episode in &records.episodes {
+                let calls: Vec<&CallRecord> =
+                    records.calls.iter().filter(|call| call.episode == episode.episode).collect();
+                let sent: Vec<Value> =
+                    calls.iter().map(|call| serde_json::from_str(&call.arguments).unwrap()).collect();
+                let listed = sent.iter().position(|sent| sent["action"] == "list").unwrap_or(sent.len());
+                for sent in &sent[..listed] {
+                    let text = sent.to_string();
+                    // What a mistake sends instead is nothing that was found.
+                    let is_told = ["sku-81", "sku-12"].iter().any(|sku| text.contains(sku));
+                    assert!(!is_told, "{reader}, {mistake}: {text}");
+                }
+                assert!(reader != "perfect" || episode.outcome == Outcome::Success, "{mistake}: {sent:?}");
+            }
+        }
     }
     for (wrong, path) in
         [("lines[2].sku", "no such element"), ("lines[].sku", "several"), ("lines[0].name", "no such name")]
