@@ -43,16 +43,9 @@ fn masked(text: &str, tool: &str, probe: &Probe) -> String {
         out = masked_between(&out, start, end);
     }
     let path: Vec<String> = probe.path.split('.').map(str::to_owned).collect();
-    let mut sent = Vec::new();
-    leaves(&probe.arguments, &mut sent);
-    // As they stand in texts, with the words of languages for what is missing.
-    let words_for: Vec<String> =
-        sent.iter().filter(|value| !value.is_string()).map(|value| value.to_string()).collect();
-    let is_value = |word: &str| {
-        let is_missing = ABSENT.contains(&word) && (get(&probe.arguments, &path).is_none_or(Value::is_null));
-        is_missing || words_for.iter().any(|value| value.eq_ignore_ascii_case(word))
-    };
-    let mut values: Vec<&str> = sent.into_iter().filter_map(Value::as_str).collect();
+    let mut values = Vec::new();
+    leaves(&probe.arguments, &mut values);
+    let mut values: Vec<&str> = values.into_iter().filter_map(Value::as_str).collect();
     // The longest first: one may contain another.
     values.sort_by_key(|value| std::cmp::Reverse(value.len()));
     for value in values.iter().filter(|value| value.len() > 2) {
@@ -65,8 +58,8 @@ fn masked(text: &str, tool: &str, probe: &Probe) -> String {
         _ if is_key => None,
         _ if word == tool => Some("‹tool›"),
         _ if word == probe.path || fields.contains(&word) => Some("‹field›"),
-        _ if is_value(word) => Some("‹value›"),
-        _ if word.parse::<f64>().is_ok() => Some("‹n›"),
+        // In every text, whether sent or not: what varies from call to call may be any of these.
+        _ if ABSENT.contains(&word) || word.parse::<f64>().is_ok() => Some("‹value›"),
         _ => None,
     })
 }

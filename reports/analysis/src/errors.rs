@@ -141,7 +141,7 @@ pub struct ErrorCounts {
     pub other_tool: TaskRate,
     /// Chains after whose first error no call followed.
     pub stopped: TaskRate,
-    /// The same after a second error in a row.
+    /// The same after the error of a first attempt.
     pub after_second: AfterSecond,
 }
 

@@ -261,6 +261,20 @@ fn pair_text(pair: &Pair, may_recommend: bool) -> String {
     }
 }
 
+/// ` and cost at least 9% more`; empty if one of them is not dearer, or a cost is unknown.
+fn dearer(chosen: &ConditionResult, others: &[&Alternative]) -> String {
+    let more =
+        |other: &&Alternative| relative(other.result.billed_tokens_per_episode, chosen.billed_tokens_per_episode);
+    let all: Option<Vec<f64>> = others.iter().map(more).collect();
+    match all.as_deref() {
+        Some([more]) if *more > 0.0 => format!(" and costs {} more", percent(*more)),
+        Some(all) if all.iter().all(|more| *more > 0.0) => {
+            format!(" and cost at least {} more", percent(all.iter().copied().fold(f64::INFINITY, f64::min)))
+        }
+        _ => String::new(),
+    }
+}
+
 fn choice_text(choice: &Choice) -> String {
     let cost = rate_amount(choice.choice.billed_tokens_per_episode);
     let (worse, open): (Vec<&Alternative>, Vec<&Alternative>) =
@@ -271,21 +285,18 @@ fn choice_text(choice: &Choice) -> String {
     let mut parts = Vec::new();
     let mut open_gain = None;
     if choice.is_recommended {
-        let saving = choice.saving.filter(|_| !open.is_empty()).map(percent);
-        parts.push(format!("Use {chosen}{}", saving.map(|by| format!(", the cheapest by {by}")).unwrap_or_default()));
+        parts.push(format!("Use {chosen}"));
         // The gain of the best one over the chosen one is that of the chosen one, the other way around.
         let is =
             |other: &&&Alternative, verdict| other.gain.or(choice.gain).is_some_and(|gain| gain.verdict == verdict);
         let (equal, rest): (Vec<&Alternative>, Vec<&Alternative>) =
             open.iter().partition(|one| is(one, Verdict::Equal));
         let (same, rest): (Vec<&Alternative>, Vec<&Alternative>) = rest.iter().partition(|one| is(one, Verdict::Same));
-        let said = [
-            (equal, ["is equal here", "are equal here"]),
-            (same, ["is as good", "are as good"]),
-            (rest, ["gains less than 5", "gain less than 5"]),
-        ];
-        for (others, [one, several]) in said.into_iter().filter(|(others, _)| !others.is_empty()) {
-            parts.push(format!("{} {}", names(&others), if others.len() == 1 { one } else { several }));
+        let said = [(&equal, "equal here", true), (&same, "as good", true), (&rest, "not 5 points better", false)];
+        for (others, said, with_cost) in said.into_iter().filter(|(others, ..)| !others.is_empty()) {
+            let verb = if others.len() == 1 { "is" } else { "are" };
+            let cost = if with_cost { dearer(&choice.choice, others) } else { String::new() };
+            parts.push(format!("{} {verb} {said}{cost}", names(others)));
         }
     } else if open.is_empty() {
         parts.push(format!("{chosen} is the best"));
@@ -320,7 +331,7 @@ fn choice_text(choice: &Choice) -> String {
     let mut text = parts.join("; ");
     if let Some(gain) = open_gain {
         if let Some(saving) = choice.saving {
-            _ = write!(text, "; {} is the cheapest by {}", name(&choice.choice), percent(saving));
+            _ = write!(text, "; {} is the cheapest of them by {}", name(&choice.choice), percent(saving));
         }
         text.push_str(&would_show(&gain));
     }

@@ -118,7 +118,7 @@ pub(crate) fn totals(texts: &ErrorTexts) -> String {
     let after_second = match second.chains {
         0 => String::new(),
         chains => format!(
-            " After a second error in a row ({}): repaired next {}; the next turn: changed {}, repeated {}, another tool {}, stopped {}.",
+            " After a first attempt that failed too ({}): repaired next {}; the next turn: changed {}, repeated {}, another tool {}, stopped {}.",
             pluralize(chains, "chain"),
             share(second.repaired_next),
             share(second.changed),

@@ -213,7 +213,7 @@ fn several_conditions() {
         &plan,
         &rows(&plan, two_good, billed),
         &[
-            "Use fusion-text (80%, 800 tokens/episode), the cheapest by 11%; fusion-xml (80%) is as good; serde is worse than fusion-xml by 40 [37, 43]; zod-json by 40 [37, 43].",
+            "Use fusion-text (80%, 800 tokens/episode); fusion-xml (80%) is as good and costs 12% more; serde is worse than fusion-xml by 40 [37, 43]; zod-json by 40 [37, 43].",
         ],
     );
     let one_best = |cell: CellRef| in_trials(cell, [4, 8, 4, 3][cell.condition]);
@@ -230,7 +230,7 @@ fn several_conditions() {
         &plan,
         &rows(&plan, tied, billed),
         &[
-            "Use serde (50%, 700 tokens/episode), the cheapest by 12%; fusion-text (50%), fusion-xml (50%) and zod-json (50%) are equal here.",
+            "Use serde (50%, 700 tokens/episode); fusion-text (50%), fusion-xml (50%) and zod-json (50%) are equal here and cost at least 14% more.",
         ],
     );
     assert_eq!(answer.best_condition("m · natural"), None);
@@ -243,7 +243,7 @@ fn several_conditions() {
         &plan,
         &rows(&plan, cheaper, billed),
         &[
-            "No difference is shown between fusion-text, fusion-xml and 2 more (+10 [-6, 25]); serde is the cheapest by 12%; >1,000 more scenarios would show a difference of 5 points (80% power).",
+            "No difference is shown between fusion-text, fusion-xml and 2 more (+10 [-6, 25]); serde is the cheapest of them by 12%; >1,000 more scenarios would show a difference of 5 points (80% power).",
         ],
     );
 }
@@ -258,7 +258,7 @@ fn named_conditions_and_sets_of_guardrails_have_their_nouns() {
         &plan,
         &rows(&plan, |cell| in_trials(cell, 5), |cell| 100 + cell.condition as u64),
         &[
-            "Simulated reader typical: Use no guardrails (50%, 100 tokens/episode), the cheapest by 1%; strict (50%) and all guardrails (50%) are equal here.",
+            "Simulated reader typical: Use no guardrails (50%, 100 tokens/episode); strict (50%) and all guardrails (50%) are equal here and cost at least 1% more.",
         ],
     );
 }
