@@ -339,7 +339,6 @@ script:
       "gifts[0]": {column: id, matching: {name: Bell}}
 "#;
     let load = |text: &str| healbench_scenarios::load_str("task.yaml", text, healbench_scenarios::Syntax::Yaml);
-    let scenario = load(text).unwrap();
     let mistakes = [
         "",
         "{kind: missing, field: gifts}",

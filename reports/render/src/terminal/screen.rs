@@ -1,5 +1,7 @@
 //! The report on one screen: as much as fits in a number of lines, what was left out, and the answer.
 
+use std::collections::BTreeSet;
+
 use super::{agent_notes, answer_lines, closing, exclusion_notes, fitting_summary, head, reference_row};
 use crate::ablation;
 use crate::answer::sentences;
@@ -53,12 +55,17 @@ pub(super) fn lines(report: &Report, options: TerminalOptions, most: usize) -> V
     };
     let with_notes = |room: usize| {
         let (selection, table) = fitting_rows(report, options, room);
-        (table, notes(report, options, &left_out(&selection)))
+        let noted = notes(report, options, &left_out(&selection));
+        let rows = selection
+            .agents
+            .into_iter()
+            .flat_map(|agent| agent.rows.into_iter().map(move |row| (agent.agent, row.first)));
+        (rows.collect::<BTreeSet<_>>(), table, noted)
     };
-    let (mut table, mut noted) = with_notes(room);
-    // Lines that the notes do not need are for rows.
-    let (more, noted_more) = with_notes(room + notes_need.saturating_sub(noted.len()));
-    if noted_more.len() <= noted.len() {
+    let (rows, mut table, mut noted) = with_notes(room);
+    // Lines that the notes do not need are for more rows of the same table.
+    let (more_rows, more, noted_more) = with_notes(room + notes_need.saturating_sub(noted.len()));
+    if rows.is_subset(&more_rows) && noted_more.len() <= noted.len() {
         (table, noted) = (more, noted_more);
     }
     let mut lines = head;
