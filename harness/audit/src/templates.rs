@@ -28,7 +28,7 @@ const SDKS: [(&str, &str); 5] = [
 /// What these texts repeat of a call beside its values: the beginning, and the end.
 const REPEATED: [(&str, &str); 2] = [("input_value=", ", input_type="), ("validation errors for ", "\n")];
 
-/// What a text has in the place of a value that was not sent.
+/// The words of texts for a value that was not sent.
 const ABSENT: [&str; 5] = ["undefined", "null", "None", "nil", "NaN"];
 
 /// Returns the SDK that makes a text.

@@ -145,7 +145,7 @@ pub struct ErrorCounts {
     pub after_second: AfterSecond,
 }
 
-/// What followed the second error of chains whose first attempt failed as well.
+/// The moves and repairs after the second error of chains whose first attempt failed as well.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct AfterSecond {
     /// Such chains.

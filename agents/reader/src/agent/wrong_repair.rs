@@ -1,6 +1,6 @@
 //! Wrong repairs: a wrong value in a field that a text names, and a wrong action where a text is about actions.
 //!
-//! What is wrong is drawn from the same values and actions whatever the text says. These decisions use random draws of their own: the probability of a wrong repair affects no other draw.
+//! A wrong repair is drawn from the same values and actions whatever the text says. These decisions use random draws of their own: the probability of a wrong repair affects no other draw.
 
 use healbench_core::{ToolCall, Turn};
 use serde_json::Value;

@@ -20,9 +20,9 @@ pub(crate) struct FailedCalls {
 pub(crate) struct Chain {
     /// The index of the call that opened it.
     pub(crate) first: usize,
-    /// What followed it.
+    /// The move and the repair after it.
     pub(crate) after_first: AfterError,
-    /// What followed the first attempt, if that failed as well.
+    /// The same after the first attempt, if that failed as well.
     pub(crate) after_second: Option<AfterError>,
     /// True if the first attempt is probably another errand.
     pub(crate) is_elsewhere: bool,
@@ -32,7 +32,7 @@ pub(crate) struct Chain {
     pub(crate) is_repaired: Option<bool>,
 }
 
-/// What followed a failed call.
+/// The move and the repair after a failed call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AfterError {
     /// The next move; null if that is not scored.
