@@ -1,6 +1,7 @@
 //! The turns of a scripted agent: it sends a draft call (the intended call of the script's step with the scheduled
 //! mistakes), reads the response, and then repairs the call, looks up a value, waits or stops.
 
+mod finding;
 mod guess;
 mod moves;
 mod suggestions;
@@ -159,16 +160,9 @@ impl<'a> ScriptedAgent<'a> {
             }
         }
         let must_look_up = |argument: &String| {
-            let (drafted, meant) =
-                [&step.draft, &step.intended].map(|call| paths::get(&call.arguments, argument)).into();
-            match drafted == meant {
+            match paths::get(&step.draft.arguments, argument) == paths::get(&step.intended.arguments, argument) {
                 true => paths::get(&self.draft.arguments, argument).is_none_or(Value::is_null),
-                // A mistake may leave a part of an argument as it is and send it in another form.
-                false => {
-                    argument.contains('.')
-                        && self.found_values.get(self.step, argument).is_none()
-                        && meant.is_some_and(|meant| paths::holds(&self.draft.arguments, meant))
-                }
+                false => self.found_values.get(self.step, argument).is_none() && self.sends_in_another_form(argument),
             }
         };
         if step.find.keys().any(must_look_up) { self.look_up() } else { self.send(0) }
@@ -237,12 +231,6 @@ impl<'a> ScriptedAgent<'a> {
             return self.send(0);
         }
         self.next_step()
-    }
-
-    /// Returns the number of values that the step needs and that no response has shown.
-    fn open_values(&self) -> usize {
-        let finds = self.script_step().into_iter().flat_map(|step| step.find.keys());
-        finds.filter(|argument| self.found_values.get(self.step, argument).is_none()).count()
     }
 
     fn next_step(&mut self) -> Turn {
@@ -327,86 +315,6 @@ impl<'a> ScriptedAgent<'a> {
             None if self.truncated.as_ref().is_some_and(is_same_action) => self.truncated = None,
             None => {}
         }
-    }
-
-    /// Inserts found values into the step's call. Returns false if one is still to be found.
-    fn fill_found_values(&mut self) -> bool {
-        let Some(step) = self.script_step() else { return true };
-        let mut complete = true;
-        for argument in step.find.keys() {
-            match self.found_values.get(self.step, argument) {
-                Some(found) => paths::fill(&mut self.draft.arguments, argument, found.clone()),
-                None => complete = false,
-            }
-        }
-        complete
-    }
-
-    /// Looks for a missing value: by filtering a truncated response, else by reading its next page, else by following advice.
-    fn look_up(&mut self) -> Turn {
-        if let Some(truncated) = self.truncated.take() {
-            let mut call = truncated.call.clone();
-            for (field, value) in truncated.unused_filters(&self.start, &self.found_values, self.step) {
-                if self.takes_up("narrow", &field, self.profile.uptake.narrow) {
-                    paths::set(&mut call.arguments, &field, value);
-                }
-            }
-            let mut changed = call != truncated.call;
-            if !changed && let Some(page) = &truncated.page {
-                // An agent that has begun to read pages continues.
-                let started = paths::get(&truncated.call.arguments, &page.field).is_some();
-                changed = (started || self.takes_up("page", &page.field, self.profile.uptake.narrow))
-                    && page.advance(&mut call.arguments);
-            }
-            self.truncated = Some(truncated);
-            if changed {
-                self.lookup = Some(call);
-                return self.send(0);
-            }
-        }
-        let advice = std::mem::take(&mut self.advice);
-        if self.follow_suggestion(&advice) {
-            return self.send(0);
-        }
-        // Nothing was refused: the list of tools says what reads.
-        if self.failures == 0 && self.truncated.is_none() && self.begin_look_up() {
-            return self.send(0);
-        }
-        self.failures += 1;
-        if self.failures >= self.profile.patience {
-            return self.stop("What the task needs was not found.");
-        }
-        if self.chance(self.profile.repeat, || "agent/repeat") {
-            self.lookup = self.last_call().map(|last| (**last).clone());
-            return self.send(0);
-        }
-        if self.chance(self.profile.guess, || "agent/guess") {
-            return self.send(0);
-        }
-        self.stop("What the task needs was not found.")
-    }
-
-    /// Starts a lookup that nobody advised. Returns false if every action that reads was called.
-    fn begin_look_up(&mut self) -> bool {
-        let Some((tool, action)) = self.uncalled_reading_action() else { return false };
-        self.lookup = Some(advised_call(&self.start, &self.found_values, self.step, &tool, &action));
-        true
-    }
-
-    /// Sends a repaired call. An argument that was put back without a part that has to be found is completed first.
-    fn send_repaired(&mut self, waited_s: u32) -> Turn {
-        let draft = &self.draft.arguments;
-        let is_open = |path: &String| {
-            path.contains('.')
-                && self.found_values.get(self.step, path).is_none()
-                && paths::parent(draft, path).is_some_and(|parent| parent.is_object() || parent.is_array())
-                && paths::get(draft, path).is_none_or(Value::is_null)
-        };
-        let is_incomplete = self.script_step().is_some_and(|step| step.find.keys().any(is_open));
-        if self.lookup.is_none() && is_incomplete {
-            self.begin_look_up();
-        }
-        self.send(waited_s)
     }
 
     fn handle_error(&mut self, statements: &[Statement]) -> Turn {

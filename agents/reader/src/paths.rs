@@ -77,17 +77,25 @@ pub(super) fn parent<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
     }
 }
 
-/// Returns true if a scalar of `value` is `wanted`, or a text has it in it.
+/// Returns true if a scalar of `value` is `wanted`, or a text has it in it as a word.
 pub(super) fn holds(value: &Value, wanted: &Value) -> bool {
     match value {
         Value::Object(object) => object.values().any(|value| holds(value, wanted)),
         Value::Array(items) => items.iter().any(|value| holds(value, wanted)),
         Value::String(text) => match wanted {
-            Value::String(wanted) => text.contains(wanted.as_str()),
-            other => text.contains(&other.to_string()),
+            Value::String(wanted) => has_word(text, wanted),
+            other => has_word(text, &other.to_string()),
         },
         other => other == wanted,
     }
+}
+
+/// Returns true if `text` has `word` in it, and not as a part of a longer word.
+fn has_word(text: &str, word: &str) -> bool {
+    text.match_indices(word).any(|(start, _)| {
+        let (before, after) = (text[..start].chars().next_back(), text[start + word.len()..].chars().next());
+        !before.into_iter().chain(after).any(char::is_alphanumeric)
+    })
 }
 
 /// Splits a path into the path of the parent object and the field's name.

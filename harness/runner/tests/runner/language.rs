@@ -303,9 +303,9 @@ fn a_step_that_fails_by_design_opens_no_chain() {
     assert_eq!(rows[0].intended, Some(true), "an alternative is intended too");
 }
 
-/// Values inside of lists are looked up before they are sent, and not before.
+/// Values that have to be found, inside of lists too, are looked up before they are sent, under whatever name.
 #[test]
-fn values_in_lists_are_found() {
+fn values_are_found_before_they_are_sent() {
     let text = r#"
 id: shop/order-by-name
 title: Order a lamp and a rug for the studio
@@ -321,19 +321,21 @@ tools:
           properties:
             lines: {type: array, items: {type: object, properties: {sku: {type: string}, pieces: {type: integer}}, required: [sku, pieces]}}
             gifts: {type: array, items: {type: string}}
-          required: [lines, gifts]
+            customer: {type: string}
+          required: [lines, gifts, customer]
         handler: {insert: orders}
 world:
-  goods: {rows: [{id: sku-81, name: Lamp}, {id: sku-44, name: Rug}, {id: sku-12, name: Bell}]}
+  goods: {rows: [{id: sku-81, name: Lamp}, {id: sku-44, name: Rug}, {id: sku-12, name: Bell}, {id: cus-7, name: Studio}]}
   orders: {}
 expect:
-  - row: {in: orders, where: {gifts: [sku-12], lines: [{sku: sku-81, pieces: 1}, {sku: sku-44, pieces: 2}]}}
+  - row: {in: orders, where: {gifts: [sku-12], customer: cus-7, lines: [{sku: sku-81, pieces: 1}, {sku: sku-44, pieces: 2}]}}
 script:
   - call:
       tool: goods
       action: order
-      arguments: {lines: [{sku: sku-81, pieces: 1}, {sku: sku-44, pieces: 2}], gifts: [sku-12]}
+      arguments: {lines: [{sku: sku-81, pieces: 1}, {sku: sku-44, pieces: 2}], gifts: [sku-12], customer: cus-7}
     find:
+      customer: {column: id, matching: {name: Studio}}
       "lines[0].sku": {column: id, matching: {name: Lamp}}
       "lines[pieces=2].sku": {column: id, matching: {name: Rug}}
       "gifts[0]": {column: id, matching: {name: Bell}}
@@ -352,6 +354,8 @@ script:
         "{kind: wrong_type, field: gifts}",
         r#"{kind: number_text, field: "lines[0].pieces"}"#,
         r#"{kind: missing, field: "lines[1].pieces"}"#,
+        "{kind: misspelled_field, field: customer}",
+        "{kind: wrong_type, field: customer}",
     ];
     for mistake in mistakes {
         let scenarios =
@@ -368,7 +372,7 @@ script:
                 for sent in &sent[..listed] {
                     let text = sent.to_string();
                     // What a mistake sends instead is nothing that was found.
-                    let is_told = ["sku-81", "sku-12"].iter().any(|sku| text.contains(sku));
+                    let is_told = ["sku-81", "sku-12", "cus-7"].iter().any(|id| text.contains(id));
                     assert!(!is_told, "{reader}, {mistake}: {text}");
                 }
                 assert!(reader != "perfect" || episode.outcome == Outcome::Success, "{mistake}: {sent:?}");
