@@ -255,6 +255,8 @@ pub struct GateReport {
     pub base: Option<String>,
     /// The candidate as named on the command line.
     pub candidate: String,
+    /// The run that the candidate is, or is a part of.
+    pub candidate_run: String,
     /// The policy as named on the command line; null for the built-in policy.
     pub policy: Option<String>,
     /// The worst verdict of the critical rows.
@@ -301,6 +303,8 @@ pub enum GateError {
 pub struct NamedBaseline<'a> {
     /// The name on the command line.
     pub name: &'a str,
+    /// The run that it is, or is a part of.
+    pub run: &'a str,
     /// The summary of the run.
     pub baseline: &'a Baseline,
     /// The scenarios' files, by id; empty if only the summary is there.
@@ -311,7 +315,7 @@ impl<'a> NamedBaseline<'a> {
     /// A summary without the files that it was made from.
     pub fn summary(name: &'a str, baseline: &'a Baseline) -> NamedBaseline<'a> {
         static NO_SOURCES: BTreeMap<String, ScenarioSource> = BTreeMap::new();
-        NamedBaseline { name, baseline, sources: &NO_SOURCES }
+        NamedBaseline { name, run: name, baseline, sources: &NO_SOURCES }
     }
 }
 

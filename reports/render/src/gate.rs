@@ -271,7 +271,7 @@ fn show_command(report: &GateReport, row: &GateRow, change: &ScenarioChange) -> 
     let opening = agent.opening.map_or(String::new(), |opening| format!(" --opening {}", opening.name()));
     let command = format!(
         "healbench show {} --scenario {} --agent {}{opening} {condition} --trial {}",
-        word(&report.candidate),
+        word(&report.candidate_run),
         word(&change.scenario),
         word(&agent.name),
         change.trial.unwrap_or(0)

@@ -92,9 +92,9 @@ fn run_report(base: &Path, candidate: &Path, policy: &Policy) -> Result<GateRepo
     };
     let (run, manifest) = open_complete(candidate)?;
     let after = run_baseline(&candidate_name, &run, &manifest)?;
-    let base = NamedBaseline { name: &base_name, baseline: &before, sources: &sources };
+    let base = NamedBaseline { name: &base_name, run: &base_name, baseline: &before, sources: &sources };
     let sources = scenario_sources(&run, &manifest.plan);
-    let candidate = NamedBaseline { name: &candidate_name, baseline: &after, sources: &sources };
+    let candidate = NamedBaseline { name: &candidate_name, run: &candidate_name, baseline: &after, sources: &sources };
     Ok(gate::gate(base, candidate, policy).map_err(GateError::IncompatibleRuns)?)
 }
 
@@ -113,7 +113,7 @@ fn agents_report(path: &Path, agents: &[String], policy: Policy) -> Result<GateR
     })?;
     let names = [base, candidate].map(|agent| format!("{name}, {agent}"));
     let sources = scenario_sources(&run, &manifest.plan);
-    let side = |side: usize| NamedBaseline { name: &names[side], baseline: &sides[side], sources: &sources };
+    let side = |side: usize| NamedBaseline { name: &names[side], run: &name, baseline: &sides[side], sources: &sources };
     // They are two agents.
     let mut policy = policy;
     policy.may_differ.push(MayDiffer::Agents);

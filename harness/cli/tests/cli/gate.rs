@@ -74,6 +74,12 @@ fn two_agents_of_a_run_are_a_base_and_a_candidate() {
     };
     assert_eq!((decisions(&failed), &failed["verdict"]), (decisions(&apart), &json!("FAIL")));
 
+    // The transcript that it points to can be shown.
+    let printed = sandbox.start(&["gate", "run", "--between", perfect, typical]).out;
+    let command = printed.lines().find_map(|line| line.split("healbench show ").nth(1)).expect(&printed);
+    let words: Vec<&str> = ["show"].into_iter().chain(command.split_whitespace()).collect();
+    sandbox.ok(&words);
+
     let unknown = gate(typical, "scripted:tipical");
     assert_eq!((unknown.code, unknown.out.as_str()), (Some(2), ""));
     assert_eq!(

@@ -56,6 +56,7 @@ pub fn gate_rounds(
         run_apart: None,
         base: earlier.map(|(name, _)| name.to_owned()),
         candidate: name.to_owned(),
+        candidate_run: name.to_owned(),
         policy: policy.name.clone(),
         verdict: overall(&rows),
         counts: counts(&rows),

@@ -64,6 +64,7 @@ pub fn gate(
         run_apart: run_apart(base.baseline.times.as_ref(), candidate.baseline.times.as_ref()),
         base: Some(base.name.to_owned()),
         candidate: candidate.name.to_owned(),
+        candidate_run: candidate.run.to_owned(),
         policy: policy.name.clone(),
         verdict: overall(&rows),
         counts: counts(&rows),

@@ -89,7 +89,7 @@ fn scenarios_that_are_not_the_same_are_named_and_the_others_compared() {
     };
     let sources = [source("id: orders/typo\ntitle: A\n"), source("id: orders/typo\ntitle: B\n")];
     let sources = sources.map(|source| BTreeMap::from([(TYPO.to_owned(), source)]));
-    let side = |name, baseline, side: usize| NamedBaseline { name, baseline, sources: &sources[side] };
+    let side = |name, baseline, side: usize| NamedBaseline { name, run: name, baseline, sources: &sources[side] };
     let report = gate(side("base", &base, 0), side("candidate", &other, 1), &Policy::default()).unwrap();
     let annotations = github(&report);
     assert!(annotations.contains("::error file=orders.yaml,line=3,title=MISSING%3A orders/typo::"), "{annotations}");

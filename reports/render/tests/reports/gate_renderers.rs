@@ -86,6 +86,7 @@ pub(crate) fn report(verdict: Verdict, rows: Vec<GateRow>) -> GateReport {
     GateReport {
         base: Some("baselines/ci.txt".to_owned()),
         candidate: "runs/new".to_owned(),
+        candidate_run: "runs/new".to_owned(),
         policy: None,
         verdict,
         run_apart: None,
@@ -182,6 +183,7 @@ pub(crate) fn hostile(names: &[&str]) -> GateReport {
     let mut report = report(Verdict::Fail, rows.collect());
     report.base = Some(names.concat());
     report.candidate = names.concat();
+    report.candidate_run = names.concat();
     report.policy = Some(names.concat());
     report.locations =
         names.iter().map(|name| ((*name).to_owned(), SourceLocation { path: (*name).to_owned(), line: 1 })).collect();
