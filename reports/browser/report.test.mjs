@@ -112,7 +112,7 @@ describe('the page of a run', () => {
       const lead = page.locator('.lead').last();
       const box = await lead.boundingBox();
       assert.match(await lead.innerText(), /^Simulated reader \w+: (Use|No difference is shown between) .*%/);
-      assert.ok(box.y + 100 < viewport.height, `${name}: the answer begins on the first screen`);
+      assert.ok(box.y + box.height < viewport.height, `${name}: the whole answer is on the first screen`);
       await close();
     }
     const { page, close } = await open(full);
@@ -128,7 +128,7 @@ describe('the page of a run', () => {
         const intervals = page.locator('.line .range:visible');
         assert.ok((await intervals.count()) > 0, `${name}: an interval is seen without a click`);
         const first = await intervals.first().boundingBox();
-        if (viewport.width >= 1280) assert.ok(first.y + first.height < 1.25 * viewport.height, `${name}: the first one near the first screen, not at ${first.y}`);
+        if (viewport.width >= 1280) assert.ok(first.y + first.height < viewport.height, `${name}: the first one on the first screen, not at ${first.y}`);
         // A mark is where its number says: to the right of zero if more succeed, hollow unless the interval excludes zero.
         const marks = await page.$$eval('.ranked tbody tr', (rows) => rows.map((row) => {
           const [, lower, upper] = row.cells[3].textContent.match(/\[(-?[\d.]+), (-?[\d.]+)\]/) ?? [];

@@ -17,15 +17,50 @@ const MAX_NAMES: usize = 3;
 /// A larger number of further scenarios is not worth a figure.
 const MAX_MORE_SCENARIOS: u64 = 1000;
 
-/// Returns the answer as sentences, one per finding, each with true if it says that something is clearly better or worse. Text from
-/// agents and scenarios is safe in a terminal.
-pub(super) fn sentences(answer: &Answer) -> Vec<(String, bool)> {
+/// A finding in words. Text from agents and scenarios is safe in a terminal.
+pub(super) struct Sentence {
+    /// The agent, as it stands before the text; empty if nobody has to be named.
+    about: String,
+    text: String,
+    /// The scenarios that make most of the differences, if there are some.
+    carried_by: Option<String>,
+    /// True if the text says that something is clearly better or worse.
+    pub(super) is_clear: bool,
+}
+
+impl Sentence {
+    /// Returns what was found, without the scenarios that carry it.
+    pub(super) fn finding(&self) -> String {
+        format!("{}{}", self.about, self.text)
+    }
+
+    /// Returns the scenarios that carry the finding, as a sentence of its own.
+    pub(super) fn carriers(&self) -> Option<String> {
+        self.carried_by.as_ref().map(|carried_by| format!("{}{carried_by}", self.about))
+    }
+
+    /// Returns all of it.
+    pub(super) fn whole(&self) -> String {
+        let carried_by = self.carried_by.iter().flat_map(|carried_by| [" ", carried_by]);
+        [self.about.as_str(), &self.text].into_iter().chain(carried_by).collect()
+    }
+}
+
+/// Returns the answer as sentences, one per finding.
+pub(super) fn sentences(answer: &Answer) -> Vec<Sentence> {
     if answer.findings.is_empty() {
         let (all, lost) = (pluralize(answer.episodes, "episode"), count(answer.lost));
-        return vec![(format!("No answer: 0 of {all} scored ({lost} lost)."), false)];
+        let text = format!("No answer: 0 of {all} scored ({lost} lost).");
+        return vec![Sentence { about: String::new(), text, carried_by: None, is_clear: false }];
     }
-    let speakers = answer.findings.len();
-    answer.findings.iter().map(|finding| (sentence(answer, finding, speakers > 1), is_clear(finding))).collect()
+    let several = answer.findings.len() > 1;
+    let sentence = |finding| Sentence {
+        about: about(finding, several).unwrap_or_default(),
+        text: sentence(answer, finding),
+        carried_by: carried_by(finding),
+        is_clear: is_clear(finding),
+    };
+    answer.findings.iter().map(sentence).collect()
 }
 
 /// Returns the last line of an answer about simulated readers: what recorded models showed. `None` where the run has a model, and without an
@@ -43,11 +78,7 @@ pub(super) fn recorded_models(answer: &Answer) -> Option<String> {
     Some(format!("Recorded models ({}, one trial of {}): {}.", first.date, first.suite, pairs.join("; ")))
 }
 
-fn sentence(answer: &Answer, finding: &Finding, several: bool) -> String {
-    let named = |who: &Who, text: String| match (&who.profile, several) {
-        (Some(_), _) | (None, true) => format!("{}: {text}", subject(who)),
-        (None, false) => text,
-    };
+fn sentence(answer: &Answer, finding: &Finding) -> String {
     let limited = |text: String| match (answer.only_these_scenarios, answer.scenarios) {
         (true, 1) => format!("{text}, on this 1 scenario."),
         (true, scenarios) => format!("{text}, on these {} scenarios.", count(scenarios)),
@@ -55,22 +86,33 @@ fn sentence(answer: &Answer, finding: &Finding, several: bool) -> String {
     };
     match finding {
         Finding::Single(single) => single_text(single, answer.scenarios),
-        Finding::Pair(pair) => {
-            let text = limited(pair_text(pair, answer.may_recommend));
-            named(&pair.agent, text + &carried_by(&pair.carriers))
-        }
-        Finding::Choice(choice) => named(&choice.agent, limited(choice_text(choice)) + &carried_by(&choice.carriers)),
-        Finding::ContentAndForm(found) => named(&found.agent, limited(content_text(found))),
-        Finding::WithoutEach(found) => named(&found.agent, limited(without_text(found))),
-        Finding::Alone(found) => named(&found.agent, limited(alone_text(found))),
-        Finding::Agents(agents) => {
-            let text = limited(agents_text(agents));
-            let all_simulated = agents.agents.iter().all(|of| of.agent.profile.is_some());
-            if all_simulated { format!("Simulated readers: {text}") } else { text }
-        }
-        Finding::Claims(claims) => named(&claims.agent, claims_text(claims)),
+        Finding::Pair(pair) => limited(pair_text(pair, answer.may_recommend)),
+        Finding::Choice(choice) => limited(choice_text(choice)),
+        Finding::ContentAndForm(found) => limited(content_text(found)),
+        Finding::WithoutEach(found) => limited(without_text(found)),
+        Finding::Alone(found) => limited(alone_text(found)),
+        Finding::Agents(agents) => limited(agents_text(agents)),
+        Finding::Claims(claims) => claims_text(claims),
         Finding::Server(server) => server_text(server),
     }
+}
+
+/// Returns whom a finding is about, as it stands before its sentence: simulated readers always, others beside other findings.
+fn about(finding: &Finding, several: bool) -> Option<String> {
+    let who = match finding {
+        Finding::Pair(pair) => &pair.agent,
+        Finding::Choice(choice) => &choice.agent,
+        Finding::ContentAndForm(found) => &found.agent,
+        Finding::WithoutEach(found) => &found.agent,
+        Finding::Alone(found) => &found.agent,
+        Finding::Claims(claims) => &claims.agent,
+        Finding::Agents(agents) => {
+            let all_simulated = agents.agents.iter().all(|of| of.agent.profile.is_some());
+            return all_simulated.then(|| "Simulated readers: ".to_owned());
+        }
+        Finding::Single(_) | Finding::Server(_) => return None,
+    };
+    (who.profile.is_some() || several).then(|| format!("{}: ", subject(who)))
 }
 
 /// Returns true if the finding says that something is clearly better or worse.
@@ -159,9 +201,14 @@ fn would_show(gain: &Gain) -> String {
     format!("; {more} would show a difference of {} points ({power} power)", difference.trim_end_matches('%'))
 }
 
-/// ` shop/unknown-id makes 62% of the differences in success between serde and fusion; shop/list makes 94% of those in tokens (without it
+/// `shop/unknown-id makes 62% of the differences in success between serde and fusion; shop/list makes 94% of those in tokens (without it
 /// 1,292 → 1,159).`, from the second condition to the first.
-fn carried_by(carriers: &[Carrier]) -> String {
+fn carried_by(finding: &Finding) -> Option<String> {
+    let carriers: &[Carrier] = match finding {
+        Finding::Pair(pair) => &pair.carriers,
+        Finding::Choice(choice) => &choice.carriers,
+        _ => &[],
+    };
     let of = |wanted: Carried| carriers.iter().filter(move |carrier| carrier.of == wanted);
     let mut parts = Vec::new();
     for (carried, noun) in [(Carried::Success, "success"), (Carried::Tokens, "tokens")] {
@@ -184,7 +231,7 @@ fn carried_by(carriers: &[Carrier]) -> String {
             parts.push(format!("{cluster} {verb}{share}{what}{without}"));
         }
     }
-    if parts.is_empty() { String::new() } else { format!(" {}.", parts.join("; ")) }
+    (!parts.is_empty()).then(|| format!("{}.", parts.join("; ")))
 }
 
 fn single_text(single: &Single, scenarios: u64) -> String {

@@ -81,9 +81,9 @@ fn answer(report: &Report) -> Vec<String> {
     let more = sentences.len().saturating_sub(MAX_SENTENCES);
     sentences.truncate(MAX_SENTENCES);
     let mut lines: Vec<String> = Vec::new();
-    for (text, is_clear) in sentences {
-        let text = escape_markdown(&text);
-        lines.extend([if is_clear { format!("**{text}**") } else { text }, String::new()]);
+    for sentence in sentences {
+        let text = escape_markdown(&sentence.whole());
+        lines.extend([if sentence.is_clear { format!("**{text}**") } else { text }, String::new()]);
     }
     if more > 0 {
         lines.extend([format!("And {} more answers: `healbench report RUN --all`", count(more as u64)), String::new()]);

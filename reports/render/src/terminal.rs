@@ -6,7 +6,7 @@ use healbench_core::{AgentKind, Opening, diagnostics};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::ablation;
-use super::answer::{recorded_models, sentences};
+use super::answer::{Sentence, recorded_models, sentences};
 use super::claims;
 use super::labels::{
     Detail, Estimate, INDENT, TerminalOptions, align_estimates, clear_paint, condition_label, format_name, plain_cell,
@@ -89,9 +89,9 @@ fn head(report: &Report, width: usize) -> Vec<String> {
 }
 
 /// Wraps a sentence of the answer; bold if it is clear.
-fn answer_lines((text, is_clear): &(String, bool), options: TerminalOptions) -> Vec<String> {
-    let paint = if *is_clear { Paint::Bold } else { Paint::Plain };
-    let lines = wrap(text, " ", options.width).into_iter();
+fn answer_lines(sentence: &Sentence, options: TerminalOptions) -> Vec<String> {
+    let paint = if sentence.is_clear { Paint::Bold } else { Paint::Plain };
+    let lines = wrap(&sentence.whole(), " ", options.width).into_iter();
     lines.map(|line| StyledSpan::new(line, paint).painted(options.color)).collect()
 }
 

@@ -9,7 +9,7 @@ use super::page::{Page, page};
 use super::run_page::RunPage;
 use super::scenarios::scenarios;
 use super::{claims, conditions, error_texts, headline, heat, matrix, moment, notes, ranking, visible};
-use crate::answer::{recorded_models, sentences};
+use crate::answer::{Sentence, recorded_models, sentences};
 use crate::terminal::title;
 
 /// Renders the page.
@@ -23,13 +23,15 @@ pub fn run(run: &RunPage<'_>) -> Result<String, ChartError> {
 fn body(run: &RunPage<'_>) -> Result<Markup, ChartError> {
     let report = run.report;
     let figures = figures(report)?;
+    let sentences = sentences(&report.answer);
     let above = html! {
         p.meta { (title(report)) }
         h1 { (visible(report.suite.as_deref().unwrap_or(run.name))) }
         (notes::warnings(run.report))
-        @for (sentence, is_clear) in sentences(&report.answer) {
-            p.lead { @if is_clear { b { (sentence) } } @else { (sentence) } }
+        @for sentence in &sentences {
+            p.lead { @if sentence.is_clear { b { (sentence.finding()) } } @else { (sentence.finding()) } }
         }
+        @for carriers in sentences.iter().filter_map(Sentence::carriers) { p.note { (carriers) } }
         @if let Some(recorded) = recorded_models(&report.answer) { p.note { (recorded) } }
         @if report.headline_agents().any(|agent| agent.kind == AgentKind::Scripted) {
             p.note {
