@@ -31,7 +31,6 @@ fn body(run: &RunPage<'_>) -> Result<Markup, ChartError> {
         @for sentence in &sentences {
             p.lead { @if sentence.is_clear { b { (sentence.finding()) } } @else { (sentence.finding()) } }
         }
-        @for carriers in sentences.iter().filter_map(Sentence::carriers) { p.note { (carriers) } }
         @if let Some(recorded) = recorded_models(&report.answer) { p.note { (recorded) } }
         @if report.headline_agents().any(|agent| agent.kind == AgentKind::Scripted) {
             p.note {
@@ -40,6 +39,7 @@ fn body(run: &RunPage<'_>) -> Result<Markup, ChartError> {
             }
         }
         (ranking::rankings(report))
+        @for carriers in sentences.iter().filter_map(Sentence::carriers) { p.note { (carriers) } }
         (headline::headline_cards(report))
         (moment::moment(run))
         (heat::heat_maps(report))
