@@ -159,11 +159,11 @@ impl<'a> ScriptedAgent<'a> {
                 }
             }
         }
-        let must_look_up = |argument: &String| {
-            match paths::get(&step.draft.arguments, argument) == paths::get(&step.intended.arguments, argument) {
-                true => paths::get(&self.draft.arguments, argument).is_none_or(Value::is_null),
-                false => self.found_values.get(self.step, argument).is_none() && self.sends_in_another_form(argument),
-            }
+        let must_look_up = |argument: &String| match paths::get(&step.draft.arguments, argument)
+            == paths::get(&step.intended.arguments, argument)
+        {
+            true => paths::get(&self.draft.arguments, argument).is_none_or(Value::is_null),
+            false => self.found_values.get(self.step, argument).is_none() && self.sends_in_another_form(argument),
         };
         if step.find.keys().any(must_look_up) { self.look_up() } else { self.send(0) }
     }

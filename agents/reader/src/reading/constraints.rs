@@ -10,6 +10,51 @@ use super::{ExpectedFormat, Relation, Statement};
 /// Words that may stand between a phrase and its pattern.
 const PATTERN_WORDS: [&str; 8] = ["the", "pattern", "regex", "regular", "expression", "of", "a", "is"];
 
+/// Kinds of characters, as they stand within the brackets of a pattern.
+const CHARACTERS: [(&str, &str); 24] = [
+    ("letters", "A-Za-z"),
+    ("letter", "A-Za-z"),
+    ("lowercase", "a-z"),
+    ("lower-case", "a-z"),
+    ("uppercase", "A-Z"),
+    ("upper-case", "A-Z"),
+    ("a-z", "a-z"),
+    ("0-9", "0-9"),
+    ("digits", "0-9"),
+    ("numbers", "0-9"),
+    ("numerals", "0-9"),
+    ("alphanumeric", "A-Za-z0-9"),
+    ("alphanumerics", "A-Za-z0-9"),
+    ("hyphens", "\\-"),
+    ("dashes", "\\-"),
+    ("underscores", "_"),
+    ("dots", "."),
+    ("periods", "."),
+    ("spaces", " "),
+    ("slashes", "/"),
+    ("colons", ":"),
+    ("commas", ","),
+    ("plus", "+"),
+    ("apostrophes", "'"),
+];
+/// Words that may stand between kinds of characters.
+const FILLERS: [&str; 14] = [
+    "contain",
+    "contains",
+    "use",
+    "of",
+    "be",
+    "the",
+    "and",
+    "or",
+    "ascii",
+    "latin",
+    "characters",
+    "signs",
+    "english",
+    "single",
+];
+
 /// Returns the value of a number, in digits or in words.
 fn number_of(token: &Token<'_>) -> Option<f64> {
     const WORDS: [&str; 11] = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
@@ -61,6 +106,28 @@ impl StatementReader<'_> {
         let pattern = pattern.replace("\\/", "/");
         if !pattern.is_empty() {
             self.push_format(ExpectedFormat::Pattern(pattern), context);
+        }
+    }
+
+    /// Reads the kinds of characters that a text may have: `only letters, digits and hyphens`.
+    pub(super) fn read_characters(&mut self, context: &PhraseContext<'_>) {
+        let mut classes = String::new();
+        let mut case = None;
+        for token in &context.tokens[context.next..] {
+            let word = token.text.to_lowercase();
+            match CHARACTERS.iter().find(|(name, _)| *name == word) {
+                Some((_, "A-Za-z")) => classes.push_str(case.take().unwrap_or("A-Za-z")),
+                Some((_, class @ ("a-z" | "A-Z"))) => {
+                    classes.push_str(case.replace(class).unwrap_or_default());
+                }
+                Some((_, class)) => classes.push_str(class),
+                None if token.is_symbol(",()") || FILLERS.contains(&word.as_str()) => {}
+                None => break,
+            }
+        }
+        classes.push_str(case.unwrap_or_default());
+        if !classes.is_empty() {
+            self.push_format(ExpectedFormat::Pattern(format!("^[{classes}]*$")), context);
         }
     }
 

@@ -3,7 +3,7 @@
 use super::lists::sentence;
 use super::mentions::{Sign, is_meant};
 use super::segment::Subject;
-use super::sent_paths::{path_of_length, path_of_name, path_of_value};
+use super::sent_paths::{is_null, path_of_length, path_of_name, path_of_value};
 use super::statement_reader::{PhraseContext, StatementReader};
 use super::tokens::{Token, TokenKind};
 
@@ -37,6 +37,7 @@ impl StatementReader<'_> {
             let is_shown = |at: &usize| match tokens[*at].kind {
                 TokenKind::Quoted => true,
                 TokenKind::Number => *at < context.at,
+                TokenKind::Word => *at < context.at && is_null(tokens[*at].text),
                 _ => false,
             };
             let values = nearby_tokens(context).filter(is_shown);

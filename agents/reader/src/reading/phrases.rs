@@ -43,6 +43,8 @@ pub(super) enum Meaning {
     /// The phrase itself is a format.
     FormatName,
     Regex,
+    /// Kinds of characters follow, and no other is accepted.
+    Characters,
     Unrecognized,
     /// Names of fields whose values are in use follow.
     ConflictNamed,
@@ -108,6 +110,7 @@ pub(super) const MEANINGS: &[(&str, Meaning, &str)] = &[
     ("format", Meaning::Format, "a format's name precedes or follows"),
     ("format_name", Meaning::FormatName, "the phrase itself is a format"),
     ("regex", Meaning::Regex, "a pattern follows"),
+    ("characters", Meaning::Characters, "the only kinds of characters follow: `letters, digits and hyphens`"),
     ("unrecognized", Meaning::Unrecognized, "a field is not known, or must be left out"),
     ("conflict_named", Meaning::ConflictNamed, "names of fields whose values are in use follow"),
     ("conflict", Meaning::Conflict, "the value of a field is in use"),

@@ -10,8 +10,14 @@ pub(super) fn path_of_value(sent: &Value, shown: &str) -> Option<String> {
         Value::String(text) => text == shown,
         Value::Number(number) => number.to_string() == shown,
         Value::Bool(truth) => shown == if *truth { "true" } else { "false" },
+        Value::Null => is_null(shown),
         _ => false,
     })
+}
+
+/// Returns true for a word that stands for null, such as Python's `None`.
+pub(super) fn is_null(shown: &str) -> bool {
+    ["None", "null", "nil"].contains(&shown)
 }
 
 /// Returns the path of the only sent list or text of this length.

@@ -412,6 +412,7 @@ impl<'v> StatementReader<'v> {
                 self.push_format(ExpectedFormat::Named(words.join(" ")), context);
             }
             Meaning::Regex => self.read_regex(context),
+            Meaning::Characters => self.read_characters(context),
             Meaning::AtLeast => self.read_bound(Relation::AtLeast, context),
             Meaning::Above => self.read_bound(Relation::Above, context),
             Meaning::AtMost => self.read_bound(Relation::AtMost, context),

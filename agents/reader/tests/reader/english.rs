@@ -62,6 +62,12 @@ const SENTENCES: &[(&str, &str)] = &[
     ("format due_date", "due date must be formatted as YYYY-MM-DD"),
     ("format due_date", "The due date should look like 2026-01-31"),
     ("format due_date", "\"tomorrow\" is not a valid date (expected YYYY-MM-DD)"),
+    ("format name ^[A-Za-z0-9.\\-_]", "name must contain only letters, digits, dots, hyphens and underscores"),
+    ("format name ^[a-z0-9\\-]", "name may only contain lowercase letters, numbers and hyphens (-)."),
+    ("format room ^[A-Za-z]", "Only letters are allowed in room"),
+    ("format name ^[A-Za-z0-9_]", "Invalid name: must consist of alphanumeric characters or underscores"),
+    ("type email string", "None is not of type 'string'"),
+    ("type email string", "Input validation error: None is not of type 'string'"),
     ("format due_date", "Cannot parse due_date \"tomorrow\": use ISO 8601"),
     ("fault due_date", "The due date is in the past"),
     ("options status", "For status you can choose between open and closed, but you chose opened."),
@@ -174,6 +180,9 @@ fn sent_for(said: &str) -> Value {
         "days": 0, "due_date": "tomorrow", "version": 3, "cursor": "2", "order_id": "ORD-99", "status": "opened", "amount": 12.5,
         "currency": "usd", "room": "B2", "name": "Bo", "lines": [{"qty": 1, "tax": "x"}],
     });
+    if said == "type email string" {
+        sent["email"] = Value::Null;
+    }
     if said == "bound end" {
         sent["end"] = json!("1");
         sent["start"] = json!("2");

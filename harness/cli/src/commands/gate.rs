@@ -113,7 +113,8 @@ fn agents_report(path: &Path, agents: &[String], policy: Policy) -> Result<GateR
     })?;
     let names = [base, candidate].map(|agent| format!("{name}, {agent}"));
     let sources = scenario_sources(&run, &manifest.plan);
-    let side = |side: usize| NamedBaseline { name: &names[side], run: &name, baseline: &sides[side], sources: &sources };
+    let side =
+        |side: usize| NamedBaseline { name: &names[side], run: &name, baseline: &sides[side], sources: &sources };
     // They are two agents.
     let mut policy = policy;
     policy.may_differ.push(MayDiffer::Agents);
