@@ -112,12 +112,19 @@ pub fn simulator_engine(
     Ok(engine.with_undeclared(undeclared).with_domain_errors(domain_errors).with_content(content, count_tokens))
 }
 
-/// Returns the client of each condition.
-fn clients(plan: &Plan, tools: &[ToolSpec]) -> Vec<Option<ClientProfile>> {
+/// Returns the client of each condition. Of a server it knows the output schemas too.
+fn clients(plan: &Plan, scenario: &Scenario, tools: &[ToolSpec]) -> Vec<Option<ClientProfile>> {
     if plan.conditions.iter().all(|condition| condition.values.client.is_raw()) {
         return plan.conditions.iter().map(|_| None).collect();
     }
-    let definitions = tool_definitions(tools);
+    let mut definitions = tool_definitions(tools);
+    for tool in scenario.tools.iter().filter(|_| scenario.server.is_some()) {
+        let schema = tool.actions.first().and_then(|action| action.presenter.as_ref()?.egress.as_ref());
+        if let (Some(definition), Some(schema)) = (definitions.iter_mut().find(|one| one["name"] == *tool.name), schema)
+        {
+            definition["outputSchema"] = schema.clone();
+        }
+    }
     let client = |condition: &Condition| ClientProfile::new(condition.values.client, SERVER_NAME, &definitions);
     plan.conditions.iter().map(client).collect()
 }
@@ -160,7 +167,7 @@ impl<'a> ScenarioContext<'a> {
         };
         let engines = plan.conditions.iter().map(engine).collect::<Result<_, CompileError>>();
         let engines = engines.map_err(|error| failed(error.into()))?;
-        let clients = clients(plan, environment.tools());
+        let clients = clients(plan, scenario, environment.tools());
         let state_is_cheap = environment.capabilities().state_is_cheap;
         let unmet = initially_unmet(scenario, environment.as_ref()).map_err(|error| failed(error.into()))?;
         let planned = plan.scenarios.iter().find(|planned| planned.id == scenario.id);

@@ -121,3 +121,29 @@ fn wrong_clients_are_refused() {
     let expected = "conditions mine, mine raw, fusion, fusion placebo\n";
     assert!(varied.contains(expected), "{varied}");
 }
+
+/// Clients of the TypeScript SDK hold structured content to the output schema, also that of an error.
+#[test]
+fn the_output_schemas_of_a_server_are_known_to_clients() {
+    let sandbox = Sandbox::new();
+    let text = json!({"type": "object", "properties": {"text": {"type": "string"}, "limit": {"type": "integer"}}});
+    let city = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+    let tool = json!({"name": "structured", "inputSchema": text, "outputSchema": city});
+    sandbox.write("tools.json", &json!({"tools": [tool]}).to_string());
+    let call = json!({"tool": "structured", "arguments": {"text": "fail"}});
+    let server = json!({"command": [crate::servers::test_server(), "proxied"], "tools_file": "tools.json"});
+    let scenario = json!({
+        "id": "a/city", "title": "A city", "task": {"prompt": "Look it up.", "max_calls": 2}, "server": server,
+        "expect": [{"called": call}], "script": [{"call": call}],
+    });
+    sandbox.write("city.yaml", &scenario.to_string());
+    let clients = "client=raw,codex-0.169.0,opencode-1.18.33";
+    let agent = ["--agent", "scripted:blind", "--condition", "as-is", "--trials", "1", "--quiet"];
+    sandbox.ok(&[&["run", "city.yaml", "--out", "run", "--vary", clients][..], &agent].concat());
+    let shown = |episode| sandbox.ok(&["show", "run", episode]).out;
+    let refused = "Structured content does not match the tool's output schema";
+    let wrapped = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(wrapped(&shown("0")).contains("no such city") && !wrapped(&shown("0")).contains(refused));
+    assert!(!wrapped(&shown("1")).contains(refused), "Codex looks at no schema: {}", shown("1"));
+    assert!(wrapped(&shown("2")).contains(refused) && !shown("2").contains("no such city"), "{}", shown("2"));
+}
