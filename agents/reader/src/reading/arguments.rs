@@ -48,7 +48,12 @@ impl StatementReader<'_> {
             || context.at.checked_sub(1).map(|before| &tokens[before]).filter(|token| json_type(token.text).is_some());
         let follows = tokens.get(at).filter(|token| !matches!(token.kind, TokenKind::Symbol | TokenKind::End));
         let Some(token) = follows.or_else(before) else { return false };
-        let Some(expected) = json_type(token.text) else { return false };
+        // "expected text; got number"
+        let is_text = token.is_word("text")
+            && tokens.get(at + 1).is_none_or(|next| {
+                matches!(next.kind, TokenKind::Symbol | TokenKind::End) || next.is_word("got") || next.is_word("but")
+            });
+        let Some(expected) = json_type(token.text).or(is_text.then_some("string")) else { return false };
         if token.kind == TokenKind::Quoted {
             // `'list' or 'create'` are values; `"string" or "number"` leave the type open.
             let items = list_at(tokens, at).items;
