@@ -9,6 +9,7 @@ use std::time::Duration;
 use healbench_core::ToolSpec;
 use healbench_engine::{check_schema, upgrade_schema};
 use healbench_mcp::{McpError, McpSession, ToolDefinition};
+use healbench_reader::soft_errors;
 use healbench_scenarios::load_tools_str;
 use healbench_text::times;
 use serde_json::{Value, json};
@@ -314,6 +315,9 @@ impl Auditor<'_> {
             Called::Answered(answer) => match answer.kind(None) {
                 AnswerKind::ProtocolError | AnswerKind::IsError => {
                     format!("is answered with {}: {}", answer.kind(None).name(), answer.text)
+                }
+                _ if soft_errors::unwrap(&answer.text).is_error_text => {
+                    format!("is answered with an error that is sent as a success: {}", answer.text)
                 }
                 kind => format!("is answered with {}", kind.name()),
             },

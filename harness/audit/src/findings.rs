@@ -114,7 +114,7 @@ pub const FINDINGS: [FindingEntry; 27] = [
     FindingEntry {
         id: "base-refused",
         severity: Severity::Warning,
-        sentence: "the base call is refused: give an example in the calls file, or in the schema's `examples`",
+        sentence: "the base call is refused: if its values are wrong, give an example in the calls file or in the schema's `examples`",
         shows: Shows::Base(|base| base.state == BaseState::Refused),
     },
     other_entry(

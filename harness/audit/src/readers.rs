@@ -31,6 +31,9 @@ const NOTICES: [&str; 8] = [
     "defaulting to",
 ];
 
+/// The characters of a line that are kept of a notice.
+const MAX_NOTICE_CHARS: usize = 500;
+
 /// Returns the statements of a text about a call of a tool whose right arguments are known. The tool is the first of those that the text
 /// may name.
 pub(crate) fn statements(text: &str, tools: &[ToolSpec], base: &Value, sent: &Value) -> Vec<Statement> {
@@ -75,6 +78,17 @@ pub(crate) fn warns(text: &str, base_text: Option<&str>, draft: &Draft, tool: &T
     }
     let is_hint = !hints.is_empty() || finds_field(draft, text, hints) == Some(true);
     is_hint && !lower.starts_with("error") && NOTICES.iter().any(|notice| lower.contains(notice))
+}
+
+/// Returns what a success says beside the answer to the base call, or the lines with a notice. The rest is data of the server.
+pub(crate) fn notice(text: &str, base_text: Option<&str>) -> String {
+    let of_base = base_text.map(str::trim).filter(|base| base.len() > 1);
+    if let Some((before, after)) = of_base.and_then(|base| text.split_once(base)) {
+        return format!("{before}\n{after}").trim().to_owned();
+    }
+    let has_notice = |line: &&str| NOTICES.iter().any(|notice| line.to_lowercase().contains(notice));
+    let shortened = |line: &str| line.chars().take(MAX_NOTICE_CHARS).collect::<String>();
+    text.lines().filter(has_notice).map(shortened).collect::<Vec<_>>().join("\n")
 }
 
 fn script(tool: &ToolSpec, base: &Value, sent: &Value) -> Script {
@@ -212,7 +226,8 @@ pub(crate) fn narrows(statements: &[Statement]) -> bool {
 }
 
 /// Lets the profile `perfect` repair a probe by the server's answers, and returns true if it arrives at the intended call
-/// within three of them: at a call with all intended values and no field that the schema forbids. `call` sends a call to the
+/// within three of them: at a call with all intended values and no field that the schema forbids, or with the refusal that the base call
+/// gets (`is_base_refusal`, of a text and the arguments that were sent). `call` sends a call to the
 /// server, and returns `None` if there is no usable answer.
 pub(crate) fn repairs(
     tool: &ToolSpec,
@@ -220,6 +235,7 @@ pub(crate) fn repairs(
     intended: &Value,
     probe: &Value,
     first: &Answer,
+    is_base_refusal: impl Fn(&str, &Value) -> bool,
     mut call: impl FnMut(&ToolCall) -> Option<Answer>,
 ) -> bool {
     let Ok(profile): Result<Profile, _> = shipped_profile("perfect") else { return false };
@@ -254,6 +270,10 @@ pub(crate) fn repairs(
                 let Some(answer) = answer else { return false };
                 answers += 1;
                 let is_error = answer.is_refusal();
+                // Nothing is wrong any more but what is wrong with the right call.
+                if is_error && has_all(intended, &next.arguments) && is_base_refusal(&answer.text, &next.arguments) {
+                    return true;
+                }
                 seen = Some(ToolResponse { content: vec![answer.text], is_error });
                 if !is_error {
                     // A call with a name beside the right one is as good, where the server ignores that.

@@ -83,7 +83,7 @@ fn worst_tool(report: &AuditReport) -> String {
     worst.map_or_else(String::new, |(score, name)| format!(" (worst tool: {}, {score:.1})", plain_text(name)))
 }
 
-/// Returns how many calls reached a tool, if some did not.
+/// Returns how many calls had the refusal of their base call, if any.
 fn reached(report: &AuditReport) -> Option<String> {
     let environment = report.environment.as_ref()?;
     let others = match environment.other_reasons {
@@ -91,11 +91,14 @@ fn reached(report: &AuditReport) -> Option<String> {
         others => format!(" (1 of {} reasons)", count(others as u64 + 1)),
     };
     let calls = pluralize(environment.calls as u64, "call");
-    Some(format!(
-        "{} of {calls} reached a tool: {}{others}",
-        count(environment.reached as u64),
-        line(&environment.reason)
-    ))
+    let reason = line(&environment.reason);
+    Some(match environment.reached {
+        0 => format!("0 of {calls} reached a tool: {reason}{others}"),
+        reached => format!(
+            "{} of {calls} had the refusal of their base call, which says nothing about the mistake: {reason}{others}",
+            count((environment.calls - reached) as u64)
+        ),
+    })
 }
 
 /// Returns what the texts of the errors let a reader do; `None` if there is no error that a reader can repair.
@@ -206,6 +209,19 @@ fn accepted(report: &AuditReport) -> Option<String> {
     let are = if calls == 1 { "is" } else { "are" };
     let calls = pluralize(calls as u64, "wrong call");
     Some(format!("What to refuse: {calls} {are} accepted, such as {tool}{}", example_line(example)))
+}
+
+/// Returns how many base calls are refused with an error that is sent as a success; `None` for none.
+fn softly_refused(report: &AuditReport) -> Option<String> {
+    let bases = report.tools.iter().filter_map(|tool| tool.base.as_ref());
+    let softly = bases.filter(|base| base.state == BaseState::RefusedSoftly).count();
+    (softly > 0).then(|| {
+        let tools = pluralize(report.counts.audited as u64, "tool");
+        format!(
+            "What to flag: {} of {tools} answered the base call with an error that was sent as a success",
+            count(softly as u64)
+        )
+    })
 }
 
 /// Returns what a template is: its score, its number of calls, its maker, and what it lacks.

@@ -15,7 +15,7 @@ use crate::likeness::without_values;
 use crate::mend::{Refused, records};
 use crate::places::differing_field;
 use crate::probes::{Draft, MAX_PROBES, from_schema};
-use crate::readers::{finds_field, finds_remedy, narrows, repairs, reports_error, statements, warns};
+use crate::readers::{finds_field, finds_remedy, narrows, notice, repairs, reports_error, statements, warns};
 use crate::report::{AnswerKind, Base, BaseSource, BaseState, Probe, ToolAudit};
 use crate::score;
 
@@ -329,7 +329,11 @@ impl Auditor<'_> {
                 }
                 let is_notice = matches!(probe.answer, AnswerKind::SoftError | AnswerKind::Warned);
                 if probe.answer.is_refusal() || is_notice {
-                    probe.text = Some(answer.text.clone());
+                    let base_text = subject.first.map(|answer| answer.text.as_str());
+                    probe.text = Some(match probe.answer {
+                        AnswerKind::Warned => notice(&answer.text, base_text),
+                        _ => answer.text.clone(),
+                    });
                 }
                 let is_judged = probe.answer.is_refusal() || probe.answer == AnswerKind::Warned;
                 if is_judged && score::is_scored(&draft, probe.answer) {
@@ -341,7 +345,11 @@ impl Auditor<'_> {
                         Ok(Called::Answered(answer)) if !answer.slow && !answer.asked => Some(*answer),
                         _ => None,
                     };
-                    probe.repaired = Some(repairs(spec, schema, &draft.intended, &draft.arguments, &answer, &mut call));
+                    let refusal = subject.refusal();
+                    let is_base_refusal =
+                        |text: &str, sent: &Value| refusal.as_ref() == Some(&without_values(text, sent));
+                    let (intended, sent) = (&draft.intended, &draft.arguments);
+                    probe.repaired = Some(repairs(spec, schema, intended, sent, &answer, is_base_refusal, &mut call));
                 }
             }
         }

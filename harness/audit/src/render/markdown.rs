@@ -1,8 +1,8 @@
 use healbench_text::{escape_markdown, plain_text, pluralize};
 
 use super::{
-    accepted, answer, by_finding, coverage, example_line, headline, kind_rows, line, reached, sentence, template_line,
-    title, tool_rows, worst,
+    accepted, answer, by_finding, coverage, example_line, headline, kind_rows, line, reached, sentence, softly_refused,
+    template_line, title, tool_rows, worst,
 };
 use crate::baseline::Change;
 use crate::report::{AuditReport, Template};
@@ -35,7 +35,7 @@ pub fn markdown(report: &AuditReport, changes: Option<&[Change]>) -> String {
         lines.push(String::new());
         lines.push(escape_markdown(&reached));
     }
-    if let Some(sentence) = accepted(report) {
+    for sentence in softly_refused(report).into_iter().chain(accepted(report)) {
         lines.extend([String::new(), escape_markdown(&sentence)]);
     }
     if let Some((sentence, templates)) = worst(report) {

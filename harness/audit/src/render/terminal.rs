@@ -3,7 +3,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::{
     accepted, answer, best_format, by_finding, coverage, example_line, headline, kind_rows, line, reached, sentence,
-    template_line, title, tool_rows, worst,
+    softly_refused, template_line, title, tool_rows, worst,
 };
 use crate::baseline::Change;
 use crate::report::{AuditReport, Template};
@@ -17,7 +17,7 @@ pub fn terminal(report: &AuditReport, changes: Option<&[Change]>) -> String {
     if let Some(reached) = reached(report) {
         lines.push(reached);
     }
-    if let Some(sentence) = accepted(report) {
+    for sentence in softly_refused(report).into_iter().chain(accepted(report)) {
         lines.extend([String::new(), sentence]);
     }
     if let Some((sentence, templates)) = worst(report) {
