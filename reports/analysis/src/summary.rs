@@ -29,7 +29,7 @@ pub use answer::verdict;
 pub use answer::{
     ALPHA, AgentGain, Agents, Alone, Alternative, Answer, Carried, Carrier, Choice, Claims, ConditionResult,
     ContentAndForm, ContentInteraction, EQUIVALENCE, Finding, Gain, NamedCondition, POWER, Pair, RecordedModels,
-    Server, Single, SwitchEffect, Verdict, Who, WithoutEach, WorstTool,
+    SavingWithout, Server, Single, SwitchEffect, Verdict, Who, WithoutEach, WorstTool,
 };
 pub use claims::{ClaimReport, ClaimRow, ClaimVerdict};
 pub use compute::{Scope, suite_name, summarize};

@@ -348,17 +348,27 @@ fn choice_text(choice: &Choice) -> String {
     } else if open.is_empty() {
         parts.push(format!("{chosen} is the best"));
     } else {
-        let gains = open.iter().filter_map(|other| other.gain).chain(choice.gain);
-        let difference = |gain: &Gain| gain.difference.unwrap_or_default();
-        let gain = gains.min_by(|a, b| difference(a).total_cmp(&difference(b))).map(Gain::reversed);
+        let others = open.iter().filter_map(|other| Some((&other.result, other.gain?)));
+        let gains: Vec<(&ConditionResult, Gain)> =
+            others.chain(choice.gain.map(|gain| (&choice.choice, gain))).collect();
+        let difference = |(_, gain): &&(_, Gain)| gain.difference.unwrap_or_default();
+        let least = gains.iter().min_by(|a, b| difference(a).total_cmp(&difference(b)));
+        // As many scenarios as show each of the differences.
+        let more = gains.iter().filter_map(|(_, gain)| gain.more_scenarios).max();
+        let gain = least.map(|(_, gain)| Gain { more_scenarios: more, ..gain.reversed() });
         let mut all: Vec<&ConditionResult> = open.iter().map(|other| &other.result).collect();
         all.push(&choice.choice);
         // In descending order of success; of equal ones the chosen one, which is the cheapest, first.
         all.sort_by(|a, b| b.success.rate.unwrap_or(-1.0).total_cmp(&a.success.rate.unwrap_or(-1.0)));
+        let of = match (all.first(), least, all.len()) {
+            (Some(first), Some((least, _)), 3..) => format!(" for {} over {}", name(first), name(least)),
+            (Some(first), ..) => format!(" for {}", name(first)),
+            (None, ..) => String::new(),
+        };
         let all = list(&all.into_iter().map(name).collect::<Vec<_>>());
         parts.push(match gain {
             Some(gain) if gain.verdict == Verdict::Equal => format!("{all} are equal here, in every trial"),
-            Some(gain) => format!("No difference is shown between {all} ({})", estimate(&gain)),
+            Some(gain) => format!("No difference is shown between {all} ({}{of})", estimate(&gain)),
             None => format!("No difference is shown between {all}"),
         });
         open_gain = gain;
@@ -379,6 +389,13 @@ fn choice_text(choice: &Choice) -> String {
     if let Some(gain) = open_gain {
         if let Some(saving) = choice.saving {
             _ = write!(text, "; {} is the cheapest of them by {}", name(&choice.choice), percent(saving));
+            match &choice.saving_without {
+                Some(without) if without.saving > 0.0 => {
+                    _ = write!(text, " ({} without {})", percent(without.saving), plain_text(&without.cluster));
+                }
+                Some(without) => _ = write!(text, ", and not without {}", plain_text(&without.cluster)),
+                None => {}
+            }
         }
         text.push_str(&would_show(&gain));
     }

@@ -164,7 +164,8 @@ pub struct Gain {
     pub interval: Option<Interval>,
     /// The two-sided test of the same statistic; null as the interval is.
     pub p_value: Option<f64>,
-    /// The same, adjusted by Holm for all pairs of conditions of the agent, among which those of equal outcomes count.
+    /// The same, adjusted by Holm for all pairs of conditions of the agent, among which those of equal outcomes count. Conditions that differ
+    /// in no trial and in no comparison with others count as one.
     pub p_adjusted: Option<f64>,
     /// The conclusion.
     pub verdict: Verdict,
@@ -313,6 +314,15 @@ pub struct Pair {
     pub carriers: Vec<Carrier>,
 }
 
+/// A saving without one cluster of scenarios.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct SavingWithout {
+    /// The name of the cluster.
+    pub cluster: String,
+    /// The share of the billed tokens that is saved; below 0 if it costs more.
+    pub saving: f64,
+}
+
 /// A cluster of scenarios that has more than a fifth of all absolute differences between two conditions, of at least ten clusters; in success
 /// only where the difference is at least 5 points.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -354,6 +364,8 @@ pub struct Choice {
     /// The share by which it costs less than the cheapest other one that is not clearly worse than the best one; null if it does not cost
     /// less, if either cost is unknown, and without another one.
     pub saving: Option<f64>,
+    /// The same without the cluster of scenarios that carries most of it; null if none has more than a fifth.
+    pub saving_without: Option<SavingWithout>,
     /// The clusters of scenarios that carry the largest difference that is not clear; of a recommendation, the smallest one that is.
     pub carriers: Vec<Carrier>,
     /// Its success minus that of the condition with the most successes; null for that one.

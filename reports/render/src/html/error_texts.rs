@@ -10,7 +10,7 @@ use super::{visible, with_code_spans};
 use crate::errors::{COLUMNS, about, answer, conditions, example, fields, found, left_out, notes, template, totals};
 use healbench_analysis::{ErrorText, ErrorTexts};
 use healbench_store::RunManifest;
-use healbench_text::pluralize;
+use healbench_text::{plain_text, pluralize};
 
 /// The largest number of texts in a page.
 const MAX_TEXTS: usize = 20;
@@ -54,7 +54,7 @@ pub(super) fn error_texts(run: &RunPage<'_>) -> Markup {
 fn section(name: &str, served: bool, texts: &ErrorTexts) -> Markup {
     html! {
         h2 #errors { "Error texts" }
-        p { (visible(&answer(texts))) }
+        p { (with_code_spans(&plain_text(&answer(texts)))) }
         p.note { (totals(texts)) }
         @if let Some(by) = texts.by { (groups(by.name(), texts)) }
         div.scroll tabindex="0" role="region" aria-label="Error texts" {

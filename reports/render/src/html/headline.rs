@@ -7,7 +7,7 @@ use super::interval_axis::Axis;
 use super::visible;
 use crate::labels::{clear_sign, row_label};
 use crate::number::{
-    UNKNOWN, amount, amount_interval, count, money, p_value, percent_interval, pluralize, points, points_interval,
+    UNKNOWN, amount, amount_interval, money, p_value, percent_interval, pluralize, points, points_interval,
     rate_amount, rate_decimal, rate_percent, signed_amount,
 };
 use healbench_analysis::{
@@ -98,7 +98,7 @@ fn card((agent, index): (&AgentReport, usize), axis: Axis, left: &ReportRow, rig
                     }
                     @if comparison.success.p_adjusted.is_some() {
                         ", p " (p_value(comparison.success.p_adjusted))
-                        @if pairs > 1 { " adjusted for all " (count(pairs)) " pairs of conditions" }
+                        @if pairs > 1 { " adjusted for all pairs of conditions that differ" }
                         ":"
                     }
                     @match direction {

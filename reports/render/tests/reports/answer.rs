@@ -200,6 +200,18 @@ fn four() -> Vec<Condition> {
 }
 
 #[test]
+fn conditions_that_nothing_tells_apart_are_tested_once() {
+    let plan = plan(40, vec![model("m")], four());
+    let outcomes = |cell: CellRef| outcome(cell.scenario % 5 < if cell.condition == 0 { 2 } else { 3 });
+    let report = report(&plan, &rows(&plan, outcomes, |_| 1000)).unwrap();
+    let [Finding::Choice(choice)] = &report.answer.findings[..] else { panic!("{:?}", report.answer) };
+    let tested: Vec<_> =
+        choice.others.iter().filter_map(|other| other.gain.filter(|gain| gain.p_value.is_some())).collect();
+    let [gain] = tested[..] else { panic!("{tested:?}") };
+    assert_eq!(gain.p_adjusted, gain.p_value);
+}
+
+#[test]
 fn several_conditions() {
     let plan = plan(80, vec![model("m")], four());
     let billed = |cell: CellRef| [1000, 900, 800, 700][cell.condition];
@@ -243,7 +255,7 @@ fn several_conditions() {
         &plan,
         &rows(&plan, cheaper, billed),
         &[
-            "No difference is shown between fusion-text, fusion-xml and 2 more (+10 [-6, 25]); serde is the cheapest of them by 12%; >1,000 more scenarios would show a difference of 5 points (80% power).",
+            "No difference is shown between fusion-text, fusion-xml and 2 more (+10 [-6, 25] for fusion-text over serde); serde is the cheapest of them by 12%; >1,000 more scenarios would show a difference of 5 points (80% power).",
         ],
     );
 }

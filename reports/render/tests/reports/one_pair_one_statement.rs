@@ -388,7 +388,7 @@ fn check_page(said: &Said, plan: &Plan, report: &Report, reference: usize, html:
             assert_eq!(sign(class.contains("up"), class.contains("down")), statement.sign(), "{statement:?}");
             let all = match agent.rows.len() {
                 2 => String::new(),
-                conditions => format!(" adjusted for all {} pairs of conditions", conditions * (conditions - 1) / 2),
+                _ => " adjusted for all pairs of conditions that differ".to_owned(),
             };
             let p = statement.p_adjusted.map(|p| format!(", p {}{all}:", numbers::p_value(p))).unwrap_or_default();
             assert!(statement.difference.is_none() || text(card).contains(&p), "{p} is not in {}", text(card));

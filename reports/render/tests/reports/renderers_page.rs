@@ -82,7 +82,7 @@ fn card(agent: &AgentReport, headline: &ExpectedHeadline, left: &ReportRow, righ
         Some(points) => {
             let all = match agent.rows.len() {
                 2 => String::new(),
-                conditions => format!(" adjusted for all {} pairs of conditions", conditions * (conditions - 1) / 2),
+                _ => " adjusted for all pairs of conditions that differ".to_owned(),
             };
             let p = headline.p.as_ref().map(|p| format!(", p {p}{all}:")).unwrap_or_default();
             text += &format!(" {points}{p} {}", headline.conclusion);

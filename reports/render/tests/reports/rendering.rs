@@ -60,9 +60,9 @@ fn a_summary_at_80_columns() {
     openai:gpt-5-mini · seeded · prompt strict+healing fusion-text 10.
 
     No difference is shown between strict+healing fusion-text, all fusion-xml and no
-    guardrails (+32 [-72, 90]); strict+healing fusion-text is the cheapest of them
-    by 12%; >1,000 more scenarios would show a difference of 5 points (80% power),
-    on these 3 scenarios.
+    guardrails (+32 [-72, 90] for strict+healing fusion-text over no guardrails);
+    strict+healing fusion-text is the cheapest of them by 12%; >1,000 more scenarios
+    would show a difference of 5 points (80% power), on these 3 scenarios.
     Rows of simulated readers (`scripted:`), fitted to no model, show how far a text
     gets them.
     ");
@@ -187,8 +187,9 @@ fn everything_at_100_columns() {
     10.
 
     No difference is shown between strict+healing fusion-text, all fusion-xml and no guardrails (+32
-    [-72, 90]); strict+healing fusion-text is the cheapest of them by 12%; >1,000 more scenarios would
-    show a difference of 5 points (80% power), on these 3 scenarios.
+    [-72, 90] for strict+healing fusion-text over no guardrails); strict+healing fusion-text is the
+    cheapest of them by 12%; >1,000 more scenarios would show a difference of 5 points (80% power), on
+    these 3 scenarios.
     Rows of simulated readers (`scripted:`), fitted to no model, show how far a text gets them.
     ");
 }
@@ -235,7 +236,8 @@ fn a_narrow_terminal_loses_the_intervals_and_nothing_else() {
     fusion-text 10.
 
     No difference is shown between strict+healing fusion-text,
-    all fusion-xml and no guardrails (+32 [-72, 90]);
+    all fusion-xml and no guardrails (+32 [-72, 90] for
+    strict+healing fusion-text over no guardrails);
     strict+healing fusion-text is the cheapest of them by 12%;
     >1,000 more scenarios would show a difference of 5 points
     (80% power), on these 3 scenarios.

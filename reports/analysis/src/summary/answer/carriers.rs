@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::decide::{Context, Names};
-use super::{Carried, Carrier, EQUIVALENCE};
+use super::{Carried, Carrier, EQUIVALENCE, SavingWithout};
 use crate::metric::RowMetric;
 use crate::rate::Rate;
 
@@ -27,6 +27,61 @@ pub(super) fn carriers(
         .collect()
 }
 
+/// The sum and the number of episodes under each of two conditions.
+type Sums = [[u64; 2]; 2];
+
+/// Returns the sums of a metric by cluster, over the scenarios that have episodes under both conditions.
+fn clusters<'a>(
+    context: &Context<'a>,
+    agent: usize,
+    conditions: [usize; 2],
+    metric: RowMetric,
+) -> BTreeMap<&'a str, Sums> {
+    let mut clusters: BTreeMap<&str, Sums> = BTreeMap::new();
+    for (scenario, planned) in context.plan.scenarios.iter().enumerate() {
+        let rates = conditions.map(|condition| (context.cell_rate)([scenario, agent, condition], metric));
+        if rates.iter().all(|rate| rate.denominator > 0) {
+            let sums = clusters.entry(&planned.cluster).or_default();
+            for (sum, rate) in sums.iter_mut().zip(rates) {
+                *sum = [sum[0] + rate.numerator, sum[1] + rate.denominator];
+            }
+        }
+    }
+    clusters
+}
+
+/// The absolute difference of the means.
+fn size([here, there]: Sums) -> f64 {
+    let mean = |[sum, episodes]: [u64; 2]| sum as f64 / episodes as f64;
+    (mean(here) - mean(there)).abs()
+}
+
+/// Returns the share of billed tokens that a condition saves against another one, over the scenarios that have episodes under both, and
+/// without the cluster that carries most of it.
+pub(super) fn saving(
+    context: &Context<'_>,
+    agent: usize,
+    conditions: [usize; 2],
+) -> Option<(f64, Option<SavingWithout>)> {
+    let clusters = clusters(context, agent, conditions, RowMetric::BilledTokensPerEpisode);
+    let saved = |without: Option<&str>| {
+        let mut sums = Sums::default();
+        for (_, cluster) in clusters.iter().filter(|(name, _)| Some(**name) != without) {
+            for (sum, part) in sums.iter_mut().zip(cluster) {
+                *sum = [sum[0] + part[0], sum[1] + part[1]];
+            }
+        }
+        let [here, there] = sums.map(|[sum, episodes]| sum as f64 / episodes as f64);
+        (there > 0.0).then_some(1.0 - here / there)
+    };
+    let all: f64 = clusters.values().map(|sums| size(*sums)).sum();
+    let largest = clusters.iter().max_by(|a, b| size(*a.1).total_cmp(&size(*b.1)));
+    let carrier = largest.filter(|(_, sums)| clusters.len() >= FEWEST_CLUSTERS && size(**sums) / all > LARGE_SHARE);
+    let without = carrier
+        .and_then(|(cluster, _)| Some(SavingWithout { cluster: (*cluster).to_owned(), saving: saved(Some(cluster))? }));
+    Some((saved(None)?, without))
+}
+
 fn carriers_of(
     context: &Context<'_>,
     names: &Names,
@@ -35,19 +90,7 @@ fn carriers_of(
     of: Carried,
     metric: RowMetric,
 ) -> Vec<Carrier> {
-    let mut clusters: BTreeMap<&str, [[u64; 2]; 2]> = BTreeMap::new();
-    for (scenario, planned) in context.plan.scenarios.iter().enumerate() {
-        let sums = clusters.entry(&planned.cluster).or_default();
-        for (sum, condition) in sums.iter_mut().zip([first, second]) {
-            let rate = (context.cell_rate)([scenario, agent, condition], metric);
-            *sum = [sum[0] + rate.numerator, sum[1] + rate.denominator];
-        }
-    }
-    clusters.retain(|_, sums| sums.iter().all(|[_, episodes]| *episodes > 0));
-    let size = |[here, there]: [[u64; 2]; 2]| {
-        let mean = |[sum, episodes]: [u64; 2]| sum as f64 / episodes as f64;
-        (mean(here) - mean(there)).abs()
-    };
+    let clusters = clusters(context, agent, [first, second], metric);
     let all: f64 = clusters.values().map(|sums| size(*sums)).sum();
     let is_small = || {
         let difference = context.pairs.gain(agent, first, second).difference;

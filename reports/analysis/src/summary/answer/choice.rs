@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::carriers::carriers;
+use super::carriers::{carriers, saving};
 use super::decide::{Context, Names};
 use super::{Alternative, Choice, Finding};
 
@@ -42,9 +42,8 @@ fn choose(context: &Context<'_>, names: &Names, agent: usize) -> Choice {
     let is_safe = |one: &usize| ranked.iter().all(|other| other == one || gain(*one, *other).rules_out_a_loss());
     let safe = cheapest(&mut open.iter().copied().filter(is_safe)).filter(|_| context.may_recommend);
     let chosen = safe.or_else(|| cheapest(&mut open.iter().copied())).unwrap_or(best);
-    let cost = |condition: usize| context.billed(agent, condition).rate;
     let next = cheapest(&mut open.iter().copied().filter(|one| *one != chosen));
-    let saving = cost(chosen).zip(next.and_then(cost)).map(|(cost, other)| 1.0 - cost / other);
+    let saving = next.and_then(|next| saving(context, agent, [chosen, next])).filter(|(saving, _)| *saving > 0.0);
     let worse = ranked.iter().copied().find(|one| is_worse(one));
     let second = match safe {
         Some(_) => worse,
@@ -56,7 +55,8 @@ fn choose(context: &Context<'_>, names: &Names, agent: usize) -> Choice {
         noun: names.noun.to_owned(),
         choice: context.result(agent, chosen, names),
         is_recommended: safe.is_some(),
-        saving: saving.filter(|saving| *saving > 0.0),
+        saving: saving.as_ref().map(|(saving, _)| *saving),
+        saving_without: saving.and_then(|(_, without)| without),
         carriers: second.map(|second| carriers(context, names, agent, [best, second])).unwrap_or_default(),
         gain: from_best(chosen),
         is_best: others.iter().all(is_worse),
