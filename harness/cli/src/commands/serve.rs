@@ -93,7 +93,9 @@ fn serve_scenario(path: &Path, args: &ServeArgs, terminal: &Terminal) -> Result<
         Ok(incoming.answer(call_outcome(reply.call_result())))
     })?;
     let unmet = session.unmet().map_err(no_reply)?;
-    let calls = pluralize(calls, "call");
+    let most = u64::from(scenario.task.max_calls);
+    let beyond = if calls > most { format!(", {} more than the task allows", calls - most) } else { String::new() };
+    let calls = format!("{}{beyond}", pluralize(calls, "call"));
     match unmet.as_slice() {
         [] => terminal.note(&format!("{calls}; the task is done")),
         unmet => terminal.note(&format!("{calls}; the task is not done: {}", plain_text(&unmet.join("; ")))),

@@ -149,7 +149,7 @@ fn a_preempted_run_in_a_scratch_folder_is_resumed() {
     use std::time::{Duration, Instant};
 
     let sandbox = Sandbox::new();
-    let args = ["run", "quickstart", "--trials", "400", "--agent", "scripted:typical", "--quiet"];
+    let args = ["run", "quickstart", "--trials", "150", "--agent", "scripted:typical", "--quiet"];
     let mut command = sandbox.command(&args);
     let mut child = command.args(["--out", "runs/one", "--scratch", "scratch", "-j", "1"]).spawn().unwrap();
     let beacon = sandbox.path("runs/.one.running.json");

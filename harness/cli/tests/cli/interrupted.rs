@@ -22,7 +22,7 @@ pub(crate) fn interrupt(sandbox: &Sandbox, args: &[&str]) -> CommandResult {
 #[test]
 fn an_interrupted_run_is_readable_and_resumes_to_the_same_rows() {
     let sandbox = Sandbox::new();
-    let axes = ["--trials", "120", "--agent", "scripted:typical,scripted:careful"];
+    let axes = ["--trials", "60", "--agent", "scripted:typical,scripted:careful"];
     let with = |args: &[&'static str]| [args, &axes].concat();
     let result = interrupt(&sandbox, &with(&["run", "quickstart", "--out", "run"]));
     assert_eq!(result.code, Some(130), "{}", result.err);

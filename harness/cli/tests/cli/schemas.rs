@@ -58,14 +58,20 @@ fn with_model(sandbox: &Sandbox) {
 }
 
 #[test]
-fn reports_match_their_schema() {
-    let (sandbox, schema) = (Sandbox::new(), validator("report"));
-    let mut names = runs(&sandbox);
+fn outputs_match_their_schemas() {
+    let sandbox = Sandbox::new();
+    let names = runs(&sandbox);
     with_model(&sandbox);
-    names.push("model");
+    reports_match_their_schema(&sandbox, &names);
+    error_texts_match_their_schema(&sandbox, &names);
+    comparisons_match_their_schemas(&sandbox, &names);
+}
+
+fn reports_match_their_schema(sandbox: &Sandbox, names: &[&str]) {
+    let schema = validator("report");
     let mut seen = BTreeSet::new();
-    for name in names {
-        let document = print_json(&sandbox, &["report", name, "--output=json"]);
+    for name in names.iter().copied().chain(["model"]) {
+        let document = print_json(sandbox, &["report", name, "--output=json"]);
         check(&schema, &document);
         for pointer in ["/headline", "/matrix/rows/1", "/ablation/0", "/claims/0", "/agents/0/rows/0/model", "/totals"]
         {
@@ -87,22 +93,18 @@ fn a_report_of_an_interrupted_run_matches_its_schema() {
     check(&validator("report"), &document);
 }
 
-#[test]
-fn error_texts_match_their_schema() {
-    let (sandbox, schema) = (Sandbox::new(), validator("errors"));
-    for name in runs(&sandbox) {
+fn error_texts_match_their_schema(sandbox: &Sandbox, names: &[&str]) {
+    let schema = validator("errors");
+    for name in names {
         for args in [&[][..], &["--by", "agent"], &["--by", "tool", "--limit", "1"]] {
-            let document = print_json(&sandbox, &[&["errors", name, "--output=json"], args].concat());
+            let document = print_json(sandbox, &[&["errors", name, "--output=json"], args].concat());
             check(&schema, &document);
             assert_mutations_are_invalid(&schema, &document);
         }
     }
 }
 
-#[test]
-fn comparisons_match_their_schemas() {
-    let sandbox = Sandbox::new();
-    let names = runs(&sandbox);
+fn comparisons_match_their_schemas(sandbox: &Sandbox, names: &[&str]) {
     let (comparison, matrix) = (validator("comparison"), validator("matrix"));
     sandbox.ok(&[
         "run",
@@ -128,7 +130,7 @@ fn comparisons_match_their_schemas() {
     }
     for (name, axis) in [("formats", "format"), ("all-sets", "guardrails"), ("plain", "agent")] {
         assert!(names.contains(&name));
-        let document = print_json(&sandbox, &["compare", name, "--by", axis, "--output=json"]);
+        let document = print_json(sandbox, &["compare", name, "--by", axis, "--output=json"]);
         check(&matrix, &document);
         assert_mutations_are_invalid(&matrix, &document);
         assert!(!comparison.is_valid(&document));
