@@ -29,17 +29,19 @@ def prepared(command, number):
 
 
 def printed(block, number, folder):
-    commands = [prepared(line[2:], number) for line in block.splitlines() if line.startswith("$ ")]
-    script = "\n".join(["set -euo pipefail", *commands])
+    shown = [line for line in block.splitlines(keepends=True) if line.startswith("$ ")]
+    commands = [prepared(line[2:].rstrip("\n"), number) for line in shown]
+    # The output of each ends with a NUL.
+    script = "\n".join(["set -euo pipefail", *(f"{command}\nprintf '\\0'" for command in commands)])
     env = {**os.environ, "PATH": f"{folder}/bin:{os.environ['PATH']}", "NO_COLOR": "1"}
     done = subprocess.run(["bash", "-c", script], cwd=folder, env=env, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         sys.exit(f"{commands}: exit code {done.returncode}")
-    shown = [line for line in block.splitlines(keepends=True) if line.startswith("$ ")]
     if len(shown) == len(block.splitlines()):
         return block
     # A blank line at the end of an output is not shown.
-    return "".join(shown) + done.stdout.rstrip("\n") + "\n"
+    outputs = [output.rstrip("\n") for output in done.stdout.split("\0")]
+    return "".join(command + (output + "\n" if output else "") for command, output in zip(shown, outputs, strict=False))
 
 
 def prepare(folder, program):
