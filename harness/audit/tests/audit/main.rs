@@ -322,6 +322,16 @@ fn only_what_reached_a_tool_is_scored() {
     assert!(some.environment.is_some_and(|environment| environment.reached > 0));
 }
 
+/// A call that gets what the right one gets is repaired, although the right one is refused.
+#[test]
+fn a_repair_may_end_at_the_refusal_of_the_base_call() {
+    let mut closed = fields(&[("url!", "string")]);
+    closed["additionalProperties"] = json!(false);
+    let rules = json!([[["!url:string"], "!url: expected string, received undefined"], [[], "!fetch failed"]]);
+    let report = answering(&[("map", closed, rules)], &options());
+    assert_eq!(answer_to(&report, "misspelled_required", "url"), (AnswerKind::IsError, Some(100.0)));
+}
+
 #[test]
 fn a_refused_base_call_is_changed_as_the_text_says() {
     let schema = fields(&[("project_id!", "string"), ("mode!", "string")]);
@@ -367,6 +377,10 @@ fn errors_that_are_sent_as_successes_are_found_everywhere() {
         assert!(findings(&report).contains(&("base-soft-error", "info", 1)), "{text}");
         assert_eq!(answer_to(&report, "undeclared", "hb_extra").0, AnswerKind::Environment);
         assert!(first_calls_file(&report).contains("an error sent as a success: "), "{text}");
+        for printed in [terminal(&report, None), markdown(&report, None)] {
+            let first = "What to flag: 1 of 1 tool answered the base call with an error that was sent as a success";
+            assert!(printed.contains(first), "{printed}");
+        }
     }
     // An empty result of a search is none.
     let empty = answering(
@@ -397,6 +411,10 @@ fn a_success_that_warns_is_neither_error_nor_silence() {
             "{kind}: {answer:?} {points:?}"
         );
     }
+    // The data beside a notice is not kept.
+    let warned = report.tools[0].probes.iter().filter(|probe| probe.answer == AnswerKind::Warned);
+    let kept: Vec<&str> = warned.filter_map(|probe| probe.text.as_deref()).collect();
+    assert!(kept.len() > 2 && kept.iter().all(|text| text.len() > 10 && !text.contains("[FILE]")), "{kept:?}");
     let found = findings(&report);
     assert!(found.iter().any(|(id, ..)| *id == "warns"), "{found:?}");
     assert!(!found.iter().any(|(id, ..)| matches!(*id, "accepts-wrong" | "soft-error")), "{found:?}");
