@@ -149,19 +149,20 @@ impl<'a> ScriptedAgent<'a> {
             return Turn::Done { answer: answer.to_owned() };
         };
         self.draft = step.draft.clone();
+        let is_as_meant = |argument: &String| {
+            paths::get(&step.draft.arguments, argument) == paths::get(&step.intended.arguments, argument)
+        };
         for argument in step.find.keys() {
             // A mistaken value is sent until a response says otherwise. Any other value that must be found has to be
             // read from a response first.
-            if paths::get(&step.draft.arguments, argument) == paths::get(&step.intended.arguments, argument) {
+            if is_as_meant(argument) {
                 paths::forget(&mut self.draft.arguments, argument);
                 if let Some(found) = self.found_values.get(self.step, argument) {
                     paths::set(&mut self.draft.arguments, argument, found.clone());
                 }
             }
         }
-        let must_look_up = |argument: &String| match paths::get(&step.draft.arguments, argument)
-            == paths::get(&step.intended.arguments, argument)
-        {
+        let must_look_up = |argument: &String| match is_as_meant(argument) {
             true => paths::get(&self.draft.arguments, argument).is_none_or(Value::is_null),
             false => self.found_values.get(self.step, argument).is_none() && self.sends_in_another_form(argument),
         };
