@@ -1,14 +1,14 @@
 //! The answer of a run as sentences, the same in every output.
 
-use std::fmt::Write as _;
+mod choice;
 
+use self::choice::choice_text;
 use super::number::{
     count, p_value, percent, percent_interval, pluralize, points, points_interval, rate_amount, rate_percent,
 };
 use healbench_analysis::{
-    AgentGain, Agents, Alone, Alternative, Answer, Carried, Carrier, Choice, Claims, ConditionResult, ContentAndForm,
-    EQUIVALENCE, Finding, Gain, POWER, Pair, Rate, RecordedModels, Server, Single, SwitchEffect, Verdict, Who,
-    WithoutEach,
+    AgentGain, Agents, Alone, Answer, Carried, Carrier, Claims, ConditionResult, ContentAndForm, EQUIVALENCE, Finding,
+    Gain, POWER, Pair, Rate, RecordedModels, Server, Single, SwitchEffect, Verdict, Who, WithoutEach,
 };
 use healbench_text::plain_text;
 
@@ -306,100 +306,6 @@ fn pair_text(pair: &Pair, may_recommend: bool) -> String {
             ),
         },
     }
-}
-
-/// ` and cost at least 9% more`; empty if one of them is not dearer, or a cost is unknown.
-fn dearer(chosen: &ConditionResult, others: &[&Alternative]) -> String {
-    let more =
-        |other: &&Alternative| relative(other.result.billed_tokens_per_episode, chosen.billed_tokens_per_episode);
-    let all: Option<Vec<f64>> = others.iter().map(more).collect();
-    match all.as_deref() {
-        Some([more]) if *more > 0.0 => format!(" and costs {} more", percent(*more)),
-        Some(all) if all.iter().all(|more| *more > 0.0) => {
-            format!(" and cost at least {} more", percent(all.iter().copied().fold(f64::INFINITY, f64::min)))
-        }
-        _ => String::new(),
-    }
-}
-
-fn choice_text(choice: &Choice) -> String {
-    let cost = rate_amount(choice.choice.billed_tokens_per_episode);
-    let (worse, open): (Vec<&Alternative>, Vec<&Alternative>) =
-        choice.others.iter().partition(|other| other.is_worse());
-    let chosen = format!("{} ({}, {cost} tokens/episode)", name(&choice.choice), rate_percent(choice.choice.success));
-    let with_rate = |of: &&Alternative| format!("{} ({})", name(&of.result), rate_percent(of.result.success));
-    let names = |of: &[&Alternative]| list(&of.iter().map(with_rate).collect::<Vec<_>>());
-    let mut parts = Vec::new();
-    let mut open_gain = None;
-    if choice.is_recommended {
-        parts.push(format!("Use {chosen}"));
-        // The gain of the best one over the chosen one is that of the chosen one, the other way around.
-        let is =
-            |other: &&&Alternative, verdict| other.gain.or(choice.gain).is_some_and(|gain| gain.verdict == verdict);
-        let (equal, rest): (Vec<&Alternative>, Vec<&Alternative>) =
-            open.iter().partition(|one| is(one, Verdict::Equal));
-        let (same, rest): (Vec<&Alternative>, Vec<&Alternative>) = rest.iter().partition(|one| is(one, Verdict::Same));
-        let said = [(&equal, "equal here", true), (&same, "as good", true), (&rest, "not 5 points better", false)];
-        for (others, said, with_cost) in said.into_iter().filter(|(others, ..)| !others.is_empty()) {
-            let verb = if others.len() == 1 { "is" } else { "are" };
-            let cost = if with_cost { dearer(&choice.choice, others) } else { String::new() };
-            parts.push(format!("{} {verb} {said}{cost}", names(others)));
-        }
-    } else if open.is_empty() {
-        parts.push(format!("{chosen} is the best"));
-    } else {
-        let others = open.iter().filter_map(|other| Some((&other.result, other.gain?)));
-        let gains: Vec<(&ConditionResult, Gain)> =
-            others.chain(choice.gain.map(|gain| (&choice.choice, gain))).collect();
-        let difference = |(_, gain): &&(_, Gain)| gain.difference.unwrap_or_default();
-        let least = gains.iter().min_by(|a, b| difference(a).total_cmp(&difference(b)));
-        // As many scenarios as show each of the differences.
-        let more = gains.iter().filter_map(|(_, gain)| gain.more_scenarios).max();
-        let gain = least.map(|(_, gain)| Gain { more_scenarios: more, ..gain.reversed() });
-        let mut all: Vec<&ConditionResult> = open.iter().map(|other| &other.result).collect();
-        all.push(&choice.choice);
-        // In descending order of success; of equal ones the chosen one, which is the cheapest, first.
-        all.sort_by(|a, b| b.success.rate.unwrap_or(-1.0).total_cmp(&a.success.rate.unwrap_or(-1.0)));
-        let of = match (all.first(), least, all.len()) {
-            (Some(first), Some((least, _)), 3..) => format!(" for {} over {}", name(first), name(least)),
-            (Some(first), ..) => format!(" for {}", name(first)),
-            (None, ..) => String::new(),
-        };
-        let all = list(&all.into_iter().map(name).collect::<Vec<_>>());
-        parts.push(match gain {
-            Some(gain) if gain.verdict == Verdict::Equal => format!("{all} are equal here, in every trial"),
-            Some(gain) => format!("No difference is shown between {all} ({}{of})", estimate(&gain)),
-            None => format!("No difference is shown between {all}"),
-        });
-        open_gain = gain;
-    }
-    // Gains are over the one with the most successes, which need not be the chosen one.
-    let best = choice.others.iter().find(|other| other.gain.is_none());
-    let than = best.map(|best| format!(" than {}", name(&best.result))).unwrap_or_default();
-    let shown = if worse.len() > MAX_NAMES { MAX_NAMES - 1 } else { worse.len() };
-    for (position, other) in worse[..shown].iter().enumerate() {
-        let loss = other.gain.map(Gain::reversed).map(|gain| estimate(&gain).trim_start_matches('+').to_owned());
-        let verb = if position == 0 { format!(" is worse{than}") } else { String::new() };
-        parts.push(format!("{}{verb} by {}", name(&other.result), loss.unwrap_or_default()));
-    }
-    if shown < worse.len() {
-        parts.push(format!("{} more are worse", count((worse.len() - shown) as u64)));
-    }
-    let mut text = parts.join("; ");
-    if let Some(gain) = open_gain {
-        if let Some(saving) = choice.saving {
-            _ = write!(text, "; {} is the cheapest of them by {}", name(&choice.choice), percent(saving));
-            match &choice.saving_without {
-                Some(without) if without.saving > 0.0 => {
-                    _ = write!(text, " ({} without {})", percent(without.saving), plain_text(&without.cluster));
-                }
-                Some(without) => _ = write!(text, ", and not without {}", plain_text(&without.cluster)),
-                None => {}
-            }
-        }
-        text.push_str(&would_show(&gain));
-    }
-    text
 }
 
 fn content_text(found: &ContentAndForm) -> String {
