@@ -4,7 +4,7 @@
 usage: tools/second-audit.py AUDIT...
 
 An AUDIT is what `healbench audit --output json=AUDIT` wrote. What is decided here again, without code of healbench: which calls are scored, the
-points of each, the means over the calls of a kind and the kinds of a tool, and the tools, and how many calls reached a tool. What is taken from the
+points of each, the means over the calls of a kind and the kinds of a tool, and the tools, and how many calls had another answer than the refused base call. What is taken from the
 file: the answers, whether a call is invalid under its schema and its field optional, and what a reader found in a text. Exits 1 if a number differs. Needs Python alone.
 """
 
@@ -94,7 +94,7 @@ def main():
         lost = sum(call["answer"] == "environment" for call in calls)
         environment = audit["environment"] or {"reached": len(calls), "calls": len(calls)}
         compare(f"{path}: calls", Fraction(len(calls)), environment["calls"])
-        compare(f"{path}: calls that reached a tool", Fraction(len(calls) - lost), environment["reached"])
+        compare(f"{path}: calls with another answer than the refused base call", Fraction(len(calls) - lost), environment["reached"])
         for kind in audit["kinds"]:
             compare(f"{path}: {kind['kind']}", mean(kinds.get(kind["kind"], [])), kind["score"])
             compare(f"{path}: {kind['kind']}, scored", Fraction(len(kinds.get(kind["kind"], []))), kind["scored"])

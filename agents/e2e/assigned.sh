@@ -4,8 +4,8 @@
 # usage: agents/e2e/assigned.sh FOLDER [PARTS]
 #
 # FOLDER gets the server, the weights (0.5 GB), and a run for each part. Part N has the Nth scenario of each family, so that what is
-# recorded so far has all families alike. `cut-lists` is left out: its lists do not fit into the context of 8,192 tokens. What the model says
-# is recorded in FOLDER/cassettes, and what is recorded there is not asked again: interrupted, the same command goes on. HEALBENCH is the
+# recorded so far has all families alike. `cut-lists` is left out for time: a request there had 6,800 tokens. What the model says is recorded
+# in FOLDER/cassettes, and what is recorded there is not asked again: interrupted, the same command goes on. HEALBENCH is the
 # program; it is built if that is not set.
 set -euo pipefail
 folder=${1:?usage: agents/e2e/assigned.sh FOLDER [PARTS]}
@@ -15,20 +15,13 @@ folder=$(cd "$folder" && pwd)
 cd "$(dirname "$0")/../.."
 here=agents/e2e
 model=qwen2.5-coder-0.5b-instruct
-# A busy machine and two threads that wait for each other in a loop are 25 times slower.
-export OMP_WAIT_POLICY=PASSIVE GOMP_SPINCOUNT=0
+. "$here/serve.sh"
 if [ -z "${HEALBENCH:-}" ]; then
     cargo build --release --locked --quiet
     HEALBENCH=target/release/healbench
 fi
 python3 "$here/models.py" fetch "$folder" "$model"
-"$folder/venv/bin/python" "$here/models.py" serve "$folder" "$model" 18116 > "$folder/assigned.log" 2>&1 &
-server=$!
-trap 'kill $server' EXIT
-until grep -qs '^listening' "$folder/assigned.log"; do
-    kill -0 $server || { tail "$folder/assigned.log"; exit 1; }
-    sleep 1
-done
+serve "$folder" "$model" 18116 "$folder/assigned.log"
 for part in $(seq "$parts"); do
     [ ! -e "$folder/assigned-$part/done" ] || continue
     scenarios=()

@@ -12,7 +12,7 @@ folder=$(cd "$folder" && pwd)
 healbench=${2:+$(realpath "$2")}
 cd "$(dirname "$0")/../.."
 here=agents/e2e
-export OMP_WAIT_POLICY=PASSIVE GOMP_SPINCOUNT=0
+. "$here/serve.sh"
 modules=$PWD/agents/clients/node_modules
 export PATH=$modules/opencode-linux-x64/bin:$modules/opencode-linux-x64-baseline/bin:$PATH
 case ${MODEL:=qwen-1.5b} in
@@ -23,13 +23,7 @@ case ${MODEL:=qwen-1.5b} in
 esac
 
 python3 "$here/models.py" fetch "$folder" "$weights"
-"$folder/venv/bin/python" "$here/models.py" serve "$folder" "$weights" 18115 tools > "$folder/$MODEL-tools.log" 2>&1 &
-server=$!
-trap 'kill $server' EXIT
-until grep -qs '^listening' "$folder/$MODEL-tools.log"; do
-    kill -0 $server || { tail "$folder/$MODEL-tools.log"; exit 1; }
-    sleep 1
-done
+serve "$folder" "$weights" 18115 "$folder/$MODEL-tools.log" tools
 # The server has one place for a conversation, so episodes run one after the other.
 run=$folder/opencode-$MODEL
 if [ -d "$run" ]; then

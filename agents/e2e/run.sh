@@ -15,8 +15,7 @@ folder=$(cd "$folder" && pwd)
 # The program is built from the repository that this file is in.
 cd "$(dirname "$0")/../.."
 here=agents/e2e
-# A busy machine and two threads that wait for each other in a loop are 25 times slower.
-export OMP_WAIT_POLICY=PASSIVE GOMP_SPINCOUNT=0
+. "$here/serve.sh"
 
 weights() {
     case $1 in
@@ -32,13 +31,7 @@ for name in $names; do
 done
 
 for name in $names; do
-    "$folder/venv/bin/python" "$here/models.py" serve "$folder" "$(weights "$name")" 18115 > "$folder/$name.log" 2>&1 &
-    server=$!
-    trap 'kill $server' EXIT
-    until grep -qs '^listening' "$folder/$name.log"; do
-        kill -0 $server || { tail "$folder/$name.log"; exit 1; }
-        sleep 1
-    done
+    serve "$folder" "$(weights "$name")" 18115 "$folder/$name.log"
     rm -rf "$folder/run-$name" "$folder/formats-$name"
     record=(cargo run --release --locked --quiet -- run --config "$here/healbench.toml" --agent "model:$name" --trials 1
         --record "$here/cassettes")
@@ -49,7 +42,5 @@ for name in $names; do
         "${record[@]}" published --guardrails all --format fusion-xml --vary content=diagnosis,next-step --out "$folder/published-$name" "$@"
     fi
     "${record[@]}" quickstart --format fusion-xml,fusion-text,llm-friendly,zod-json --out "$folder/formats-$name" "$@"
-    kill $server
-    wait $server || true
-    trap - EXIT
+    end_serving
 done

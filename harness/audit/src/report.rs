@@ -112,7 +112,7 @@ pub struct Scored {
 /// Calls that were refused as the base call of their tool was: what is wrong with them was not looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Environment {
-    /// The probes that reached a tool.
+    /// The probes that were answered in another way.
     pub reached: usize,
     /// All probes.
     pub calls: usize,

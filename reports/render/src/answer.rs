@@ -97,22 +97,20 @@ fn sentence(answer: &Answer, finding: &Finding) -> String {
     }
 }
 
-/// Returns whom a finding is about, as it stands before its sentence: simulated readers always, others beside other findings.
+/// Returns whom a finding is about, as it stands before its sentence: simulated readers always, others beside other findings. `None` where
+/// the sentence names the agent itself.
 fn about(finding: &Finding, several: bool) -> Option<String> {
-    let who = match finding {
-        Finding::Pair(pair) => &pair.agent,
-        Finding::Choice(choice) => &choice.agent,
-        Finding::ContentAndForm(found) => &found.agent,
-        Finding::WithoutEach(found) => &found.agent,
-        Finding::Alone(found) => &found.agent,
-        Finding::Claims(claims) => &claims.agent,
+    match finding {
+        Finding::Single(_) | Finding::Server(_) => None,
         Finding::Agents(agents) => {
             let all_simulated = agents.agents.iter().all(|of| of.agent.profile.is_some());
-            return all_simulated.then(|| "Simulated readers: ".to_owned());
+            all_simulated.then(|| "Simulated readers: ".to_owned())
         }
-        Finding::Single(_) | Finding::Server(_) => return None,
-    };
-    (who.profile.is_some() || several).then(|| format!("{}: ", subject(who)))
+        _ => {
+            let who = finding.who().filter(|who| who.profile.is_some() || several)?;
+            Some(format!("{}: ", subject(who)))
+        }
+    }
 }
 
 /// Returns true if the finding says that something is clearly better or worse.

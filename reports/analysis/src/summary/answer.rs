@@ -104,9 +104,9 @@ impl Finding {
         }
     }
 
-    /// Returns the title of its agent; `None` if it is about several.
-    pub fn title(&self) -> Option<&str> {
-        let who = match self {
+    /// Returns its agent; `None` if it is about several.
+    pub fn who(&self) -> Option<&Who> {
+        Some(match self {
             Finding::Single(of) => &of.agent,
             Finding::Pair(of) => &of.agent,
             Finding::Choice(of) => &of.agent,
@@ -116,8 +116,12 @@ impl Finding {
             Finding::Claims(of) => &of.agent,
             Finding::Server(of) => &of.agent,
             Finding::Agents(_) => return None,
-        };
-        Some(&who.title)
+        })
+    }
+
+    /// Returns the title of its agent; `None` if it is about several.
+    pub fn title(&self) -> Option<&str> {
+        Some(&self.who()?.title)
     }
 }
 
