@@ -50,7 +50,7 @@ gate DO="gate":
 
 # The proof that the contract guardrail costs nothing where there is nothing to tell (needs valgrind and binutils).
 proof *ARGS:
-    cargo test --release -p healbench-benches --test zero_overhead -- {{ ARGS }}
+    cargo test --release -p healbench -p healbench-benches --test zero_overhead -- {{ ARGS }}
 
 # Pages in a real browser (needs node, npm and chromium).
 browser: build

@@ -2,8 +2,8 @@
 //!
 //! The proof starts its own executable under valgrind, without environment variables. It counts the instructions of a
 //! function, including those it calls, for `2 N` calls and for `N`, and takes the difference. To make counts
-//! repeatable, the keys of hash maps are fixed (`getrandom`), and memory is compared by a function whose instructions
-//! do not depend on addresses.
+//! repeatable, the keys of hash maps are fixed (`getrandom`, and `clock_gettime` for those that mix the date into them),
+//! and memory is compared by a function whose instructions do not depend on addresses.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -11,6 +11,8 @@ use std::process::{Command, ExitCode};
 use std::sync::Mutex;
 
 use libtest_mimic::{Failed, Trial};
+#[cfg(target_os = "linux")]
+use nix::libc;
 
 use crate::variants::{EnhancerVariant, Parts, Work};
 use crate::{NotProven, Proof, broken, optimized, program, refuted, unproven};
@@ -153,6 +155,21 @@ unsafe extern "C" fn getrandom(buffer: *mut u8, length: usize, _flags: u32) -> i
     // SAFETY: as for the C library's function, the caller passes a buffer of that length.
     unsafe { buffer.write_bytes(0x5a, length) };
     length.cast_signed()
+}
+
+/// Replaces the C library's function, so that every process begins at the epoch. All other clocks run.
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code, reason = "a symbol that the linker takes instead of the C library's")]
+#[unsafe(no_mangle)]
+unsafe extern "C" fn clock_gettime(clock: libc::clockid_t, time: *mut libc::timespec) -> libc::c_int {
+    // SAFETY: as for the C library's function, the caller passes a place for the time.
+    unsafe {
+        if clock != libc::CLOCK_REALTIME {
+            return libc::syscall(libc::SYS_clock_gettime, clock, time) as libc::c_int;
+        }
+        time.write(libc::timespec { tv_sec: 0, tv_nsec: 0 });
+    }
+    0
 }
 
 /// Tests that invalid arguments of the child and invalid counts are errors.

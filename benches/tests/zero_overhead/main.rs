@@ -1,9 +1,9 @@
 //! The proof that the contract guardrail costs nothing if a contract has not changed. Its enhancer, the function that
 //! adds changes to errors, is then the identity.
 //!
-//! `cargo test --release -p healbench-benches --test zero_overhead` proves all; `-- --table` prints the instructions of
-//! every variant instead. What cannot be checked (no valgrind, no objdump, code without optimization, a noisy machine)
-//! is reported as UNPROVEN with the reason, and has not passed.
+//! `cargo test --release -p healbench -p healbench-benches --test zero_overhead` proves all, with the dependencies of the
+//! program; `-- --table` prints the instructions of every variant instead. What cannot be checked (no valgrind, no
+//! objdump, code without optimization, a noisy machine) is reported as UNPROVEN with the reason, and has not passed.
 //!
 //! Each proof examines variants of the enhancer (`variants.rs`). Three of them are plausible regressions, to check that
 //! the proofs detect them:
