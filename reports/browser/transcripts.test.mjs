@@ -47,6 +47,7 @@ describe('from a cell to its transcripts', () => {
   it('says on a narrow screen how each episode ended', async () => {
     const { page, close } = await open('', { viewport: sizes.narrow });
     await page.locator('#rows > details > summary').first().click();
+    await page.locator('.aligned tbody tr td').first().waitFor();
     const labels = await page.locator('.aligned tbody tr').first().locator('td').evaluateAll((cells) => cells.map((cell) => getComputedStyle(cell, '::before').content));
     assert.ok(labels.length >= 2 && labels.every((label) => /: \w+; \d+ of 5 trials [^;]+; episode \d+"$/.test(label)), labels.join('\n'));
     await close();
