@@ -23,7 +23,7 @@ impl StatementReader<'_> {
         let own = context.segment.subject.is_some_and(|subject| subject.known);
         if !own && !fields.is_empty() && fields.len() == list.items.len() {
             fields.into_iter().for_each(|field| self.push_missing(field));
-        } else if let Some(field) = self.field(context).or_else(|| self.unknown_field(context)) {
+        } else if let Some(field) = self.named_field(context).or_else(|| self.unknown_field(context)) {
             self.push_missing(field);
         }
     }
@@ -61,7 +61,7 @@ impl StatementReader<'_> {
                 return items.iter().all(|item| json_type(item).is_some());
             }
         }
-        if let Some(field) = self.field(context).or_else(|| Some(String::new())) {
+        if let Some(field) = self.named_field(context).or_else(|| Some(String::new())) {
             if is_unsigned(token.text) {
                 self.push(Statement::Bound { field: field.clone(), relation: Relation::AtLeast, limit: 0.0 });
             }
@@ -104,6 +104,34 @@ impl StatementReader<'_> {
         {
             self.push(Statement::Options { field, values: owned_items(list) });
         }
+    }
+
+    /// Reads "Only SELECT queries are allowed" as a description of the right value, and "Only GET and POST are supported" as options.
+    pub(super) fn read_only(&mut self, context: &PhraseContext<'_>) -> bool {
+        let rest = &context.tokens[context.next..sentence(context.tokens, context.at).end];
+        // What is written so stands for itself.
+        let is_literal = |token: &Token<'_>| {
+            let is_name = token.text.len() > 1
+                && token.text.bytes().any(|byte| byte.is_ascii_uppercase())
+                && !token.text.bytes().any(|byte| byte.is_ascii_lowercase());
+            token.kind == TokenKind::Quoted || token.kind == TokenKind::Word && (is_name || token.text.starts_with('.'))
+        };
+        let is_joint = |token: &Token<'_>| token.is_symbol(",/|") || token.is_word("and") || token.is_word("or");
+        let list: Vec<&Token<'_>> = rest.iter().take_while(|token| is_literal(token) || is_joint(token)).collect();
+        let verb = rest.iter().skip(list.len()).take(3).position(|token| token.is_word("is") || token.is_word("are"));
+        let is_allowed = verb.and_then(|verb| rest.get(list.len() + verb + 1)).is_some_and(|token| {
+            ["allowed", "supported", "accepted", "permitted"].iter().any(|word| token.is_word(word))
+        });
+        let is_only = context.tokens[context.at].is_word("only") && !list.is_empty() && is_allowed;
+        let Some(field) = self.field(context).filter(|_| is_only) else { return false };
+        let values: Vec<String> =
+            list.iter().filter(|token| is_literal(token)).map(|token| token.text.to_owned()).collect();
+        if verb == Some(0) && values.len() > 1 {
+            self.push(Statement::Options { field, values });
+        } else {
+            self.note_stated(field, None);
+        }
+        true
     }
 
     /// Reads the names of unknown fields: those after the phrase, before it, or else the segment's.

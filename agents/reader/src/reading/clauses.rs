@@ -16,6 +16,9 @@ use crate::paths;
 /// Longer sentences are read in parts, which keeps the time linear.
 const MAX_SENTENCE_TOKENS: usize = 120;
 
+/// Verbs of orders to read something.
+const READS: [&str; 10] = ["take", "get", "fetch", "read", "open", "load", "check", "retrieve", "capture", "request"];
+
 impl StatementReader<'_> {
     /// Returns the fields that a phrase is about, the one that is meant most likely first. They are several only where they are listed.
     pub(super) fn about(&self, context: &PhraseContext<'_>) -> Vec<String> {
@@ -97,12 +100,19 @@ impl StatementReader<'_> {
             return;
         }
         let fields = self.about(context);
-        let quoted = context.tokens[range].iter().filter(|token| token.kind == TokenKind::Quoted);
+        // "no such column: 'x'", "no such table: nope"
+        let is_shown = |at: &usize| match context.tokens[*at].kind {
+            TokenKind::Quoted => true,
+            TokenKind::Word => *at > range.start && context.tokens[*at - 1].is_symbol(":"),
+            _ => false,
+        };
+        let field = fields.first().cloned().or_else(|| self.sole_field());
         let is_part = |part: &str| {
-            let sent = fields.first().and_then(|field| paths::get(self.original, field)?.as_str());
+            let sent = field.as_ref().and_then(|field| paths::get(self.original, field)?.as_str());
             sent.is_some_and(|sent| sent.len() > part.len() && sent.contains(part))
         };
-        self.part = quoted.map(|token| token.text).find(|part| is_part(part)).map(str::to_owned);
+        let shown = range.clone().filter(is_shown).map(|at| context.tokens[at].text);
+        self.part = shown.into_iter().find(|part| is_part(part)).map(str::to_owned);
         if fields.is_empty() {
             let is_tool = |token: &Token<'_>| token.is_word("tool") || token.is_word("tools");
             if fault == Fault::NotFound && context.tokens[sentence(context.tokens, context.at)].iter().any(is_tool) {
@@ -214,6 +224,8 @@ impl StatementReader<'_> {
 
     /// Reads calls that a sentence advises: a tool that comes "first" or "instead", `action=list`, or an order in the words of an action.
     fn read_advised_calls(&mut self, tokens: &[Token<'_>], range: Range<usize>) {
+        let known = self.statements.len();
+        let mut reads_first = false;
         for at in range.clone() {
             let token = &tokens[at];
             if !matches!(token.kind, TokenKind::Word | TokenKind::Quoted) {
@@ -244,12 +256,19 @@ impl StatementReader<'_> {
                 self.push(Statement::Suggest { tool: named, action: action.text.to_owned() });
             }
             if begins_order(tokens, &range, at) {
+                // "Take a new snapshot first."
+                let is_first = |next: &Token<'_>| next.is_word("first");
+                reads_first |= READS.iter().any(|verb| token.is_word(verb))
+                    && tokens[at + 1..range.end].iter().take(8).any(is_first);
                 let words: Vec<&str> = tokens[at..range.end].iter().take(8).map(|token| token.text).collect();
                 if let Some((tool, action)) = self.vocabulary.spoken_action(&words) {
                     let tool = Some(tool);
                     self.push(Statement::Suggest { tool, action });
                 }
             }
+        }
+        if reads_first && self.statements.len() == known {
+            self.push(Statement::Lookup { field: self.last_fault() });
         }
     }
 }

@@ -1,5 +1,8 @@
 //! Finds the field that a phrase is about.
 
+use serde_json::Value;
+
+use super::arguments::is_empty;
 use super::lists::sentence;
 use super::mentions::{Sign, is_meant};
 use super::segment::Subject;
@@ -14,8 +17,26 @@ const GENERIC_NOUNS: [&str; 10] =
 const MAX_NAME_DISTANCE: usize = 12;
 
 impl StatementReader<'_> {
-    /// Returns the field that a phrase is about: the segment's, or one that its sentence names.
+    /// Returns the field that a phrase is about: the segment's, one that its sentence names, or the only one there can be.
     pub(super) fn field(&self, context: &PhraseContext<'_>) -> Option<String> {
+        self.named_field(context).or_else(|| self.sole_field())
+    }
+
+    /// Returns the only argument that was sent beside a discriminator, if the text has named no other field so far. What a text says
+    /// without a name is about it: "Unknown zone. Did you mean 'north'?"
+    pub(super) fn sole_field(&self) -> Option<String> {
+        let mut sent = self.sent.as_object()?.iter().filter(|(name, _)| !self.vocabulary.is_discriminator(name));
+        let (name, value) = sent.next()?;
+        let is_scalar = matches!(value, Value::String(_) | Value::Number(_)) && !is_empty(value);
+        let is_named = |field: Option<&str>| field.is_none_or(|field| field == name || field.is_empty());
+        let is_only = sent.next().is_none()
+            && self.statements.iter().all(|statement| is_named(statement.field()))
+            && self.faults.iter().all(|(field, _)| is_named(field.as_deref()));
+        (is_scalar && is_only).then(|| name.clone())
+    }
+
+    /// Returns the field that a phrase is about: the segment's, or one that its sentence names.
+    pub(super) fn named_field(&self, context: &PhraseContext<'_>) -> Option<String> {
         match context.segment.subject {
             Some(Subject { name, known: true }) => Some(name.clone()),
             _ => {

@@ -68,14 +68,16 @@ pub(super) fn list_at<'t>(tokens: &[Token<'t>], at: usize) -> List<'t> {
     while let Some(token) = tokens.get(at) {
         let item = match token.kind {
             TokenKind::Quoted => list.quoted,
-            TokenKind::Word | TokenKind::Number => !list.quoted && tokens.get(at + 1).is_none_or(ends_item),
+            TokenKind::Word | TokenKind::Number => {
+                !list.quoted && (tokens.get(at + 1).is_none_or(ends_item) || has_colon(tokens, at, list.items.len()))
+            }
             _ => false,
         };
         if !item {
             break;
         }
+        at += 1 + usize::from(has_colon(tokens, at, list.items.len()));
         list.items.push(token.text);
-        at += 1;
         let mut separated = false;
         while let Some(token) = tokens.get(at)
             && is_separator(token)
@@ -88,6 +90,12 @@ pub(super) fn list_at<'t>(tokens: &[Token<'t>], at: usize) -> List<'t> {
         }
     }
     list
+}
+
+/// Returns true if an item at `at`, with this number of items before it, ends with a colon: "file:, data: or https:".
+fn has_colon(tokens: &[Token<'_>], at: usize, items: usize) -> bool {
+    tokens.get(at + 1).is_some_and(|next| next.is_symbol(":"))
+        && tokens.get(at + 2).map_or(items > 0, |next| is_separator(next) || items > 0 && next.kind == TokenKind::End)
 }
 
 /// Returns true for a filler word. Before a separator it is an item of the list: `one of a, the, value`.

@@ -172,7 +172,7 @@ impl<'v> StatementReader<'v> {
         }
         self.push_values();
         // A type whose field only another sentence names.
-        let only = self.last_mention.clone();
+        let only = self.last_mention.clone().or_else(|| self.sole_field());
         for statement in &mut self.statements {
             if let Statement::WrongType { field, .. } | Statement::Bound { field, .. } = statement
                 && field.is_empty()
@@ -328,7 +328,7 @@ impl<'v> StatementReader<'v> {
                     } else if !only && (is_list_of_words(&list) || is_choice(tokens, next, list.items.len())) {
                         // "expected C or K", "expected 20 | 32"
                         self.read_options(&list, context);
-                    } else if !self.read_format(context) {
+                    } else if !self.read_format(context) && !self.read_only(context) {
                         // "must be in 18 to 20"
                         self.read_between(context);
                     }

@@ -6,12 +6,12 @@ use serde_json::Value;
 
 use super::clauses::is_order;
 use super::lists::list_at;
-use super::mentions::{Mention, Sign};
+use super::mentions::{Mention, Sign, is_same_word};
 use super::patterns::{is_format, json_type};
 use super::segment::Segment;
-use super::statement_reader::{StatementReader, owned_items};
+use super::statement_reader::StatementReader;
 use super::tokens::{Token, TokenKind};
-use super::{Statement, Vocabulary};
+use super::{Fault, Statement, Vocabulary};
 use crate::paths;
 
 /// Words between a field and its value.
@@ -203,7 +203,7 @@ impl StatementReader<'_> {
             && tokens.get(at + 1).is_none_or(is_end)
     }
 
-    /// Reads "Served zones: L1, L2" as the valid values of `zone`.
+    /// Reads "Served zones: L1, L2" as the valid values of `zone`, and "no such table: x. Tables: a, b" as those of what was not found.
     fn read_plural(&mut self, tokens: &[Token<'_>], at: usize) {
         if tokens[at].kind != TokenKind::Word || !tokens.get(at + 1).is_some_and(|next| next.is_symbol(":")) {
             return;
@@ -214,13 +214,28 @@ impl StatementReader<'_> {
                 && self.vocabulary.field_path(item).is_none()
                 && self.vocabulary.resolve_action(item).is_none()
         };
+        let of_missing = || {
+            let is_missing = self.faults.iter().any(|(_, fault)| *fault == Fault::NotFound);
+            let is_named =
+                |token: &Token<'_>| !token.is_word(tokens[at].text) && is_same_word(tokens[at].text, token.text);
+            let is_it = is_missing && tokens[..at].iter().any(is_named);
+            is_it.then(|| self.last_fault().or_else(|| self.sole_field())).flatten()
+        };
         if list.items.len() > 1
             && list.items.iter().all(is_other)
-            && let Some(field) = self.vocabulary.field_of_plural(tokens[at].text)
+            && let Some(field) = self.vocabulary.field_of_plural(tokens[at].text).or_else(of_missing)
             && paths::get(self.sent, &field).is_some_and(|sent| !sent.is_array() && !sent.is_object())
         {
-            self.push(Statement::Options { field, values: owned_items(&list) });
+            let values = list.items.iter().map(|item| self.in_place(&field, item)).collect();
+            self.push(Statement::Options { field, values });
         }
+    }
+
+    /// Returns what the value of a field would be with this for its part at fault, or this if there is no such part.
+    fn in_place(&self, field: &str, item: &str) -> String {
+        let whole = paths::get(self.original, field).and_then(Value::as_str);
+        let replaced = self.part.as_ref().zip(whole).filter(|(part, whole)| whole.contains(part.as_str()));
+        replaced.map_or_else(|| item.to_owned(), |(part, whole)| whole.replacen(part.as_str(), item, 1))
     }
 
     /// Reads "use `query` instead of `name`" and "`name` is deprecated, use `query`".
@@ -346,7 +361,8 @@ impl StatementReader<'_> {
     fn field_of_value(&self, said: &[Mention], subject: Option<&str>) -> Option<String> {
         let shown = said.iter().find(|mention| mention.sign == Sign::Value).or_else(|| said.first());
         let shown = shown.map(|mention| mention.path.clone());
-        subject.map(str::to_owned).or(shown).or_else(|| self.last_fault()).or_else(|| self.last_mention.clone())
+        let before = || self.last_fault().or_else(|| self.last_mention.clone()).or_else(|| self.sole_field());
+        subject.map(str::to_owned).or(shown).or_else(before)
     }
 
     fn path_sent(&self, text: &str) -> Option<String> {
@@ -365,14 +381,7 @@ impl StatementReader<'_> {
         let number = || serde_json::from_str::<Value>(token.text).ok().filter(Value::is_number);
         let value = match sent {
             Some(Value::Number(_)) => number(),
-            Some(Value::String(_)) => {
-                let whole = paths::get(self.original, &field).and_then(Value::as_str);
-                let replaced = self.part.as_ref().zip(whole).filter(|(part, whole)| whole.contains(part.as_str()));
-                Some(Value::from(replaced.map_or_else(
-                    || token.text.to_owned(),
-                    |(part, whole)| whole.replacen(part.as_str(), token.text, 1),
-                )))
-            }
+            Some(Value::String(_)) => Some(Value::from(self.in_place(&field, token.text))),
             Some(Value::Null) | None if token.kind == TokenKind::Number => number(),
             Some(Value::Null) | None => Some(Value::from(token.text)),
             _ => None,

@@ -201,7 +201,7 @@ fn says(prediction: &Value, said: &str) -> bool {
         ["nothing"] => prediction["remedies"] == json!([]) && prediction["fields"] == json!([]),
         ["call", tool] => prediction["tools"] == json!([tool]),
         ["wait", seconds] => has("wait", None, &|value| value.as_u64() == seconds.parse().ok()),
-        [kind @ ("stop" | "search_differently")] => has(kind, None, &|_| true),
+        [kind @ ("stop" | "search_differently" | "lookup")] => has(kind, None, &|_| true),
         ["fault", field] => prediction["fields"].as_array().unwrap().iter().any(|found| found == field),
         ["value", field, expected] => has("value", Some(field), &|value| {
             value.as_str().map_or_else(|| value.to_string(), str::to_owned) == *expected
@@ -226,6 +226,45 @@ fn sentences_say_what_they_say() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// What a text says without a name is about the only argument that was sent.
+const SENTENCES_ABOUT_ONE: &[(&str, &str, &str)] = &[
+    ("value name y.example", "x.example", "DNS zone not found. Did you mean 'y.example'?"),
+    ("options name", "7", "Page with this id not found. Available pages: 1, 2, 3"),
+    ("format name", "q1.xlsx", "The path must be absolute, e.g. '/home/me/q1.xlsx'."),
+    ("options name", "example:x", "Unsupported URI scheme: example. Supported schemes are file:, data:, http:, https:"),
+    ("value name", "DROP TABLE a", "Only SELECT queries are allowed for read_query"),
+    ("options name", "PUT", "Only GET and POST are supported."),
+    ("options name", "SELECT * FROM nope", "no such table: nope. Tables: users, orders"),
+    ("bound name >=", "a", "Please provide at least 2 characters."),
+    ("lookup", "e12", "Element not found. Take a new snapshot first: refs change after navigation."),
+];
+
+#[test]
+fn the_only_argument_is_meant() {
+    for (said, name, text) in SENTENCES_ABOUT_ONE {
+        let mut one = record(text, &json!({"name": name}));
+        one["is_error"] = json!(true);
+        let prediction = predict(&one).unwrap();
+        assert!(says(&prediction, said), "{said} <- {text}: {prediction}");
+        // Beside another argument it may be about either.
+        let mut two = record(text, &json!({"name": name, "query": "b"}));
+        two["is_error"] = json!(true);
+        let prediction = predict(&two).unwrap();
+        assert!(!says(&prediction, said) || *said == "lookup", "{said} <- {text}: {prediction}");
+    }
+    // What says nothing about a value has no remedy.
+    for text in ["API rate limit exceeded", "No such table.", "Only one call is allowed"] {
+        let mut record = record(text, &json!({"name": "a"}));
+        record["is_error"] = json!(true);
+        let prediction = predict(&record).unwrap();
+        assert_eq!(prediction["remedies"], json!([]), "{text}");
+    }
+    let mut record = record("no such table: nope. Tables: users, orders", &json!({"name": "SELECT * FROM nope"}));
+    record["is_error"] = json!(true);
+    let prediction = predict(&record).unwrap();
+    assert_eq!(prediction["remedies"][0]["value"], json!("SELECT * FROM users | SELECT * FROM orders"));
 }
 
 #[test]
