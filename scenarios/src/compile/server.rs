@@ -32,8 +32,9 @@ pub(super) fn compile(compiler: &mut Compiler<'_>, stored_tools: Option<&str>) -
         }
     }
     let folder = Path::new(compiler.document.label).parent().unwrap_or(Path::new("")).to_path_buf();
-    // A server runs in another folder.
-    let here = std::path::absolute(&folder).unwrap_or_else(|_| folder.clone()).display().to_string();
+    // A server runs in another folder. The folder of `file.yaml` is empty, and stands for the one that this runs in.
+    let here =
+        std::path::absolute(Path::new(".").join(&folder)).unwrap_or_else(|_| folder.clone()).display().to_string();
     for pointer in ["/server/command", "/server/setup", "/expect"] {
         if let Some(section) = compiler.content.pointer_mut(pointer) {
             replace(section, "{here}", &here);
