@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use healbench_core::{CallResult, ContentBlock};
 use healbench_mcp::{CallAnswer, CallOutcome};
+use healbench_text::secrets;
 use healbench_tokens::count_tokens;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -37,7 +38,7 @@ impl Answer {
         };
         let structured = result.structured.as_ref().map_or_else(String::new, Value::to_string);
         Answer {
-            hash: hash(&format!("{text}\0{}", hide_folder(&structured))),
+            hash: hash(&secrets().mask(&format!("{text}\0{}", hide_folder(&structured)))),
             tokens: count_tokens(&text),
             asked: answer.asked.iter().any(|method| ASKING.contains(&method.as_str())),
             slow: answer.outcome == CallOutcome::TimedOut,

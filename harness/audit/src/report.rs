@@ -1,5 +1,6 @@
 //! The result of an audit, which every output shows.
 
+use healbench_text::Secrets;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -42,6 +43,38 @@ pub struct AuditReport {
     pub findings: Vec<Finding>,
     /// What else is to be known, in sentences.
     pub notes: Vec<String>,
+}
+
+impl AuditReport {
+    /// Replaces secrets in all that a server said, and in the calls, whose values may come from its answers.
+    pub(crate) fn mask(&mut self, secrets: &Secrets) {
+        if secrets.is_empty() {
+            return;
+        }
+        let text = |text: &mut String| *text = secrets.mask_cut(text);
+        let value = |value: &mut Value| secrets.mask_json(value);
+        self.notes.iter_mut().for_each(text);
+        self.environment.iter_mut().for_each(|environment| text(&mut environment.reason));
+        self.findings.iter_mut().for_each(|finding| text(&mut finding.example));
+        for template in &mut self.templates {
+            text(&mut template.text);
+            text(&mut template.example);
+            value(&mut template.arguments);
+            template.better.iter_mut().for_each(|better| text(&mut better.text));
+            template.formats.iter_mut().for_each(|format| text(&mut format.text));
+        }
+        for tool in &mut self.tools {
+            if let Some(base) = &mut tool.base {
+                value(&mut base.arguments);
+                base.text.iter_mut().for_each(text);
+            }
+            for probe in &mut tool.probes {
+                value(&mut probe.arguments);
+                probe.intended.iter_mut().for_each(value);
+                probe.text.iter_mut().for_each(text);
+            }
+        }
+    }
 }
 
 /// The reason why a report cannot be read.
@@ -359,8 +392,21 @@ pub struct Template {
     pub example: String,
     /// The tokens of the example.
     pub tokens: u32,
+    /// The text of the example with what it lacks: what the schema says of the field, or a value that the server accepts. Null if nothing is
+    /// lacking, or if the reader does not find both in it.
+    #[serde(default)]
+    pub better: Option<Better>,
     /// The same failure in each built-in error format.
     pub formats: Vec<FormatText>,
+}
+
+/// The text of an error with what it lacks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Better {
+    /// The tokens of the text.
+    pub tokens: u32,
+    /// The text.
+    pub text: String,
 }
 
 /// A failure in an error format.

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use healbench_core::{CallResult, ContentBlock, ProtocolError};
-use healbench_text::secrets;
+use healbench_text::{keep_public, secrets};
 use serde_json::{Value, json};
 
 use crate::error::{McpError, escaped};
@@ -105,6 +105,19 @@ pub enum CallOutcome {
 }
 
 impl CallOutcome {
+    /// Replaces secrets.
+    pub(crate) fn mask(&mut self) {
+        let secrets = secrets();
+        match self {
+            CallOutcome::Result(result) => secrets.mask_json(result),
+            CallOutcome::Error(error) => {
+                error.message = secrets.mask(&error.message);
+                secrets.mask_json(&mut error.data);
+            }
+            CallOutcome::TimedOut => {}
+        }
+    }
+
     /// Returns why this is no answer as MCP has it, as the end of a sentence that begins with the call.
     pub fn problem(&self) -> Option<&'static str> {
         let result = match self {
@@ -235,7 +248,8 @@ impl StdioSession {
         self.process.last_words()
     }
 
-    /// Calls a tool. A call that is not answered within `timeout` is cancelled; progress does not extend the time.
+    /// Calls a tool. A call that is not answered within `timeout` is cancelled; progress does not extend the time. The answer may hold
+    /// secrets.
     ///
     /// # Errors
     /// [`McpError`] if the server ended, closed its output, or sends what is not MCP.
@@ -280,7 +294,11 @@ impl StdioSession {
     fn ask(&mut self, method: &str, params: &Value) -> Result<Value, McpError> {
         let time = self.limits.start;
         match self.request(method, params, time, &mut Vec::new())? {
-            Ended::Answered(Ok(result)) => Ok(result),
+            Ended::Answered(Ok(mut result)) => {
+                publish_names(&result);
+                secrets().mask_json(&mut result);
+                Ok(result)
+            }
             Ended::Answered(Err(error)) => Err(McpError::Refused {
                 program: escaped(self.process.name()),
                 method: method.to_owned(),
@@ -333,7 +351,7 @@ impl StdioSession {
             };
             match Message::parse(&line) {
                 Message::Response { id: answered, outcome } if answered == json!(id) => {
-                    return Ok(Ended::Answered(masked(outcome)));
+                    return Ok(Ended::Answered(outcome));
                 }
                 Message::Response { id: other, .. } => self.count_answer(&other),
                 Message::Request { id, method: wanted, .. } => {
@@ -453,17 +471,30 @@ fn read_lines(stdout: Option<ChildStdout>, limit: usize) -> Receiver<Line> {
     receiver
 }
 
-/// Replaces secrets in the outcome of a request.
-fn masked(mut outcome: Result<Value, RpcError>) -> Result<Value, RpcError> {
-    let secrets = secrets();
-    match &mut outcome {
-        Ok(result) => secrets.mask_json(result),
-        Err(error) => {
-            error.message = secrets.mask(&error.message);
-            secrets.mask_json(&mut error.data);
+/// Makes public what a page of `tools/list` names: tools, fields, types and options.
+pub(crate) fn publish_names(page: &Value) {
+    fn collect<'v>(value: &'v Value, names: &mut Vec<&'v str>) {
+        match value {
+            Value::Object(object) => {
+                for (key, value) in object {
+                    match (key.as_str(), value) {
+                        ("properties", Value::Object(fields)) => names.extend(fields.keys().map(String::as_str)),
+                        ("name" | "type" | "const", Value::String(name)) => names.push(name),
+                        ("enum" | "type", Value::Array(options)) => {
+                            names.extend(options.iter().filter_map(Value::as_str));
+                        }
+                        _ => {}
+                    }
+                    collect(value, names);
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| collect(item, names)),
+            _ => {}
         }
     }
-    outcome
+    let mut names = Vec::new();
+    collect(&page["tools"], &mut names);
+    keep_public(names);
 }
 
 /// Returns a text of a server for a message: without secrets, escaped, and cut.

@@ -24,7 +24,9 @@ use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfi
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::client::{CallAnswer, CallOutcome, Defects, Limits, REVISIONS, ToolDefinition, list_tools, shown};
+use crate::client::{
+    CallAnswer, CallOutcome, Defects, Limits, REVISIONS, ToolDefinition, list_tools, publish_names, shown,
+};
 use crate::error::{McpError, escaped};
 use crate::line::RpcError;
 use crate::process::WATCH;
@@ -165,8 +167,8 @@ impl Service<RoleClient> for Client {
 }
 
 impl HttpSession {
-    /// Connects to a server, and asks for its tools. A server that does not know `server/discover`, or lists only older
-    /// revisions there, is asked to `initialize`.
+    /// Connects to a server, and asks for its tools. A server that does not answer `server/discover` as MCP says, or lists only
+    /// older revisions there, is asked to `initialize`.
     ///
     /// # Errors
     /// [`McpError`] if it cannot be reached, wants another token, or does not answer as MCP says.
@@ -200,18 +202,15 @@ impl HttpSession {
             Client { seen: seen.clone(), older }.serve_with_lifecycle(transport, lifecycle)
         };
         let begun = async {
-            match begin(None, lifecycle).await {
-                Err(ClientInitializeError::NoCompatibleProtocolVersion { client_supported, server_supported }) => {
-                    match newest_known(&server_supported) {
-                        Some(older) => begin(Some(older), ClientLifecycleMode::Initialize).await,
-                        None => Err(ClientInitializeError::NoCompatibleProtocolVersion {
-                            client_supported,
-                            server_supported,
-                        }),
-                    }
+            let older = match begin(None, lifecycle).await {
+                Err(ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. }) => {
+                    newest_known(&server_supported)
                 }
-                begun => begun,
-            }
+                Err(error) if !is_handshake(&error) => return Err(error),
+                Err(_) => None,
+                begun => return begun,
+            };
+            begin(older, ClientLifecycleMode::Initialize).await
         };
         let service = runtime.block_on(async { unless_stopped(stop, tokio::time::timeout(limits.start, begun)).await });
         let service = match service {
@@ -263,7 +262,8 @@ impl HttpSession {
         &self.defects
     }
 
-    /// Calls a tool. A call that is not answered within `timeout` is cancelled; progress does not extend the time.
+    /// Calls a tool. A call that is not answered within `timeout` is cancelled; progress does not extend the time. The answer may hold
+    /// secrets.
     ///
     /// # Errors
     /// [`McpError::Http`] if the server cannot be reached any more, or answers with what is not MCP.
@@ -300,7 +300,10 @@ impl HttpSession {
         let params = cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor.to_owned())));
         let request = ListToolsRequest { method: Default::default(), params, extensions: Default::default() };
         match self.request(ClientRequest::ListToolsRequest(request), self.limits.start) {
-            Ok(result) => Ok(result),
+            Ok(result) => {
+                publish_names(&result);
+                Ok(without_secrets(result))
+            }
             Err(error) => Err(self.failed("tools/list", &error)),
         }
     }
@@ -317,7 +320,7 @@ impl HttpSession {
         };
         let answered = self.runtime.block_on(unless_stopped(&self.stop, answered));
         let result: ServerResult = answered.unwrap_or(Err(ServiceError::TransportClosed))?;
-        serde_json::to_value(&result).map(without_secrets).map_err(|_| ServiceError::UnexpectedResponse)
+        serde_json::to_value(&result).map_err(|_| ServiceError::UnexpectedResponse)
     }
 
     fn failed(&self, method: &str, error: &ServiceError) -> McpError {
@@ -340,6 +343,22 @@ impl Drop for HttpSession {
             let _ =
                 self.runtime.block_on(async { tokio::time::timeout(Duration::from_secs(1), service.cancel()).await });
         }
+    }
+}
+
+/// Returns true if a server was reached, and answered the first request with something else than MCP says.
+fn is_handshake(error: &ClientInitializeError) -> bool {
+    let is_status = |error: &(dyn Error + 'static)| {
+        let answered = |error: &StreamableHttpError<reqwest::Error>| match error {
+            StreamableHttpError::Client(error) => error.status().is_some(),
+            _ => true,
+        };
+        error.downcast_ref().is_none_or(answered)
+    };
+    match error {
+        ClientInitializeError::LegacyFallbackFailed { .. } => false,
+        ClientInitializeError::TransportError { error, .. } => is_status(error.error.as_ref()),
+        error => !error.is_authorization_required(),
     }
 }
 
@@ -367,11 +386,7 @@ async fn unless_stopped<T>(stop: &AtomicBool, result: impl Future<Output = T>) -
 }
 
 fn rpc_error(error: ErrorData) -> RpcError {
-    RpcError {
-        code: error.code.0.into(),
-        message: secrets().mask(&error.message),
-        data: without_secrets(error.data.unwrap_or_default()),
-    }
+    RpcError { code: error.code.0.into(), message: error.message.into_owned(), data: error.data.unwrap_or_default() }
 }
 
 /// Returns why a session did not begin. A server that knows neither handshake has two reasons, of which the second is of the

@@ -82,11 +82,22 @@ impl McpSession {
         }
     }
 
-    /// Calls a tool. A call that is not answered within `timeout` is cancelled; progress does not extend the time.
+    /// Calls a tool, and masks secrets in the answer. A call that is not answered within `timeout` is cancelled; progress does not extend the
+    /// time.
     ///
     /// # Errors
     /// [`McpError`] if the server gives no more answers.
     pub fn call(&mut self, tool: &str, arguments: &Value, timeout: Duration) -> Result<CallAnswer, McpError> {
+        let mut answer = self.call_unmasked(tool, arguments, timeout)?;
+        answer.outcome.mask();
+        Ok(answer)
+    }
+
+    /// Like [`McpSession::call`], with the answer as the server sent it. Whoever reads it masks what is kept of it.
+    ///
+    /// # Errors
+    /// [`McpError`] if the server gives no more answers.
+    pub fn call_unmasked(&mut self, tool: &str, arguments: &Value, timeout: Duration) -> Result<CallAnswer, McpError> {
         match self {
             McpSession::Stdio(session) => session.call(tool, arguments, timeout),
             McpSession::Http(session) => session.call(tool, arguments, timeout),

@@ -16,7 +16,8 @@ pub use number::{
 };
 pub use printable::is_unprintable;
 pub use secrets::{
-    Secrets, TimeLimitExceeded, keep_secret, keep_variable, looks_like_secret, names_secret, secrets, secrets_in_url,
+    Secrets, TimeLimitExceeded, keep_public, keep_secret, keep_variable, looks_like_secret, names_secret, secrets,
+    secrets_in_url,
 };
 pub use shell::shell_quote;
 pub use similar::{compared_part, nearest_name};

@@ -6,6 +6,7 @@
 mod recognize;
 mod spelling;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -27,6 +28,8 @@ const MESSAGE_CHARS: usize = 300;
 const MIN_SECRET_BYTES: usize = 8;
 /// The shortest value of a variable that is redacted if the variable's name says that it is a secret. It is searched as a word.
 const MIN_NAMED_BYTES: usize = 4;
+/// Longer words are not taken for names.
+const MAX_NAME_BYTES: usize = 40;
 static OF_PROCESS: RwLock<Option<Arc<Secrets>>> = RwLock::new(None);
 
 /// Adds a key or a token to the secrets of this process.
@@ -37,6 +40,21 @@ pub fn keep_secret(value: &str) {
 /// Adds the value of a variable that a program is given by its name. The path of something that exists is no secret.
 pub fn keep_variable(name: &str, value: &str) {
     keep(|secrets| secrets.add_variable(name, value));
+}
+
+/// Takes words that a server publishes, such as the names of its tools and fields, out of the secrets of this process: the variable
+/// `MODE=path` does not make a field `path` a secret. Only what is written as a name is taken out.
+pub fn keep_public<'w>(words: impl IntoIterator<Item = &'w str>) {
+    let is_name = |word: &&str| {
+        word.len() <= MAX_NAME_BYTES && word.bytes().all(|byte| byte.is_ascii_alphabetic() || b"_-.".contains(&byte))
+    };
+    let words: BTreeSet<String> = words.into_iter().filter(is_name).map(str::to_ascii_lowercase).collect();
+    let mut all = OF_PROCESS.write().unwrap_or_else(PoisonError::into_inner);
+    if words.iter().any(|word| !all.as_ref().is_some_and(|all| all.public.contains(word))) {
+        let mut changed = all.as_deref().cloned().unwrap_or_default();
+        changed.release(words);
+        *all = Some(Arc::new(changed));
+    }
 }
 
 /// Returns the secrets of this process as they are now.
@@ -60,6 +78,8 @@ fn keep(add: impl FnOnce(&mut Secrets)) {
 pub struct Secrets {
     spellings: Vec<Spelling>,
     starts: StartBytes,
+    /// Words in lower case that are no secrets.
+    public: BTreeSet<String>,
 }
 
 impl fmt::Debug for Secrets {
@@ -76,7 +96,7 @@ impl Secrets {
             Some((scheme, rest)) if scheme.bytes().all(|b| b.is_ascii_alphabetic()) && !rest.contains(' ') => rest,
             _ => value,
         };
-        if secret.len() >= MIN_SECRET_BYTES && !self.holds(secret) {
+        if secret.len() >= MIN_SECRET_BYTES && !self.holds(secret) && !self.is_public(secret) {
             self.spellings.extend(Spelling::all_of(secret));
             self.starts = StartBytes::of(&self.spellings);
         }
@@ -104,10 +124,24 @@ impl Secrets {
     /// Adds a short secret, which is searched as a whole word, since it may be a part of any text.
     fn add_word(&mut self, word: &str) {
         let is_short = (MIN_NAMED_BYTES..MIN_SECRET_BYTES).contains(&word.len());
-        if is_short && word.is_ascii() && !self.holds(word) {
+        if is_short && word.is_ascii() && !self.holds(word) && !self.is_public(word) {
             self.spellings.push(Spelling::word(word));
             self.starts = StartBytes::of(&self.spellings);
         }
+    }
+
+    /// Removes words, in lower case, and keeps them out.
+    fn release(&mut self, words: BTreeSet<String>) {
+        let is_released = |spelling: &&Spelling| words.iter().any(|word| spelling.is_in_any_case(word));
+        let released: Vec<Spelling> =
+            self.spellings.iter().filter(is_released).flat_map(Spelling::with_all_others).collect();
+        self.spellings.retain(|spelling| !released.contains(spelling));
+        self.starts = StartBytes::of(&self.spellings);
+        self.public.extend(words);
+    }
+
+    fn is_public(&self, secret: &str) -> bool {
+        self.public.contains(&secret.to_ascii_lowercase())
     }
 
     fn holds(&self, secret: &str) -> bool {
@@ -438,6 +472,22 @@ mod tests {
         keep_variable("OTHER", "another-secret-of-it");
         keep_secret("a-secret-of-the-process");
         assert_eq!(super::secrets().mask("a-secret-of-the-process another-secret-of-it"), "[key] [key]");
+    }
+
+    #[test]
+    fn what_is_public_is_no_secret() {
+        let mut secrets = secrets();
+        secrets.add("Organization");
+        secrets.add_word("path");
+        let public = ["organization", "path", "other"].map(str::to_owned);
+        assert_eq!(secrets.mask("organization: path"), "[key]: [key]");
+        secrets.release(public.into());
+        secrets.add("organization");
+        assert_eq!(secrets.mask(&format!("organization: path of {KEY}")), "organization: path of [key]");
+        // What is no name stays secret whoever publishes it.
+        keep_secret("published-secret-9");
+        keep_public(["published-secret-9"]);
+        assert_eq!(super::secrets().mask("published-secret-9"), "[key]");
     }
 
     #[test]

@@ -14,7 +14,7 @@ const MIN_TAIL_BYTES: usize = 6;
 const MAX_SEPARATORS: usize = 256;
 
 /// One spelling of a secret. Case is ignored, because hosts and content types are lowercased.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub(super) struct Spelling {
     characters: Vec<u8>,
     /// True if it is found between characters that are no letters and digits only.
@@ -43,6 +43,17 @@ impl Spelling {
     pub(super) fn word(secret: &str) -> Spelling {
         let characters = secret.as_bytes().to_vec();
         Spelling { characters, is_word: true, shares_before: false, shares_after: false }
+    }
+
+    /// Returns all spellings of a secret that this is, as it is, and the one as a word.
+    pub(super) fn with_all_others(&self) -> Vec<Spelling> {
+        let secret = String::from_utf8_lossy(&self.characters);
+        Spelling::all_of(&secret).into_iter().chain([Spelling::word(&secret)]).collect()
+    }
+
+    /// Returns true if this is a word, in whatever case.
+    pub(super) fn is_in_any_case(&self, word: &str) -> bool {
+        self.characters.eq_ignore_ascii_case(word.as_bytes())
     }
 
     /// Returns true if this is the secret itself.
