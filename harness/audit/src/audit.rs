@@ -11,7 +11,7 @@ use healbench_engine::{check_schema, upgrade_schema};
 use healbench_mcp::{McpError, McpSession, ToolDefinition};
 use healbench_reader::soft_errors;
 use healbench_scenarios::load_tools_str;
-use healbench_text::times;
+use healbench_text::{secrets, times};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -39,6 +39,8 @@ pub struct Options {
     pub tools: Vec<String>,
     /// True if all tools may be called.
     pub allow_writes: bool,
+    /// True if no wrong call is made: only the base calls are found.
+    pub base_only: bool,
     /// The time for a call.
     pub call_timeout: Duration,
     /// Set to true from elsewhere, it ends the audit before its next call.
@@ -143,7 +145,7 @@ pub fn audit(
     let position = |id: &str| findings::FINDINGS.iter().position(|entry| entry.id == id);
     found.sort_by_key(|finding| (finding.severity, position(&finding.id)));
     let (score, scored) = score::of_server(&tools);
-    Ok(AuditReport {
+    let mut report = AuditReport {
         format: FORMAT.to_owned(),
         server: seen,
         call_timeout_s: options.call_timeout.as_secs_f64(),
@@ -159,7 +161,9 @@ pub fn audit(
         templates,
         findings: found,
         notes: std::mem::take(&mut auditor.notes),
-    })
+    };
+    report.mask(&secrets());
+    Ok(report)
 }
 
 fn state(tool: &ToolAudit) -> Option<BaseState> {
@@ -175,7 +179,8 @@ fn environment(tools: &[ToolAudit]) -> Option<Environment> {
         if let Some(base) = &tool.base
             && let Some(text) = base.text.as_deref().filter(|_| is_lost(tool) > 0)
         {
-            reasons.entry(without_values(text, &base.arguments)).or_insert((0, text)).0 += is_lost(tool);
+            let reason = without_values(&text.replace(&tool.name, ""), &base.arguments);
+            reasons.entry(reason).or_insert((0, text)).0 += is_lost(tool);
         }
     }
     let (_, reason) = reasons.values().max_by_key(|(count, _)| *count)?;
@@ -292,6 +297,9 @@ impl Auditor<'_> {
             Ok((schema, spec)) => Some((definition, schema, spec)),
             Err(problem) => {
                 self.check_definition(definition);
+                // One reason is enough.
+                self.findings
+                    .retain(|finding| finding.id != "schema-broken" || finding.tool.as_ref() != Some(&definition.name));
                 self.findings.push(findings::of_tool("schema-broken", &definition.name, problem));
                 None
             }
@@ -307,12 +315,13 @@ impl Auditor<'_> {
     /// Calls a tool that no server has.
     fn unknown_tool(&mut self, names: &[&str]) -> Result<(), AuditError> {
         let name = "hb_no_such_tool";
-        if names.is_empty() || names.contains(&name) {
+        if names.is_empty() || names.contains(&name) || self.options.base_only {
             return Ok(());
         }
         let answer = match self.call(name, &json!({}))? {
             Called::Died(reason) => format!("ends the server: {reason}"),
             Called::Answered(answer) => match answer.kind(None) {
+                AnswerKind::Slow => "is not answered in time".to_owned(),
                 AnswerKind::ProtocolError | AnswerKind::IsError => {
                     format!("is answered with {}: {}", answer.kind(None).name(), answer.text)
                 }
@@ -355,7 +364,8 @@ impl Auditor<'_> {
             }
             text
         };
-        match server.session.call(tool, &arguments, timeout) {
+        // It is read as it is, and masked in the report.
+        match server.session.call_unmasked(tool, &arguments, timeout) {
             Ok(answer) => Ok(Called::Answered(Box::new(Answer::new(&answer, &hide_folder)))),
             Err(error @ McpError::Stopped) => Err(error.into()),
             Err(error) => {

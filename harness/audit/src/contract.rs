@@ -12,12 +12,16 @@ pub(crate) type Defect = (&'static str, String);
 /// Returns what is wrong with a tool before it is called.
 pub(crate) fn of_definition(definition: &Value) -> Vec<Defect> {
     let mut defects = Vec::new();
+    let no_object = |schema: &Value| {
+        let shown = schema.get("type").map_or("it has no `type`".to_owned(), |kind| format!("its `type` is {kind}"));
+        (schema["type"] != json!("object")).then(|| format!("the schema has to have `type: object`; {shown}"))
+    };
+    // modelcontextprotocol.io/specification/2025-11-25/schema#tool: both have the type "object".
+    defects.extend(no_object(&definition["inputSchema"]).map(|example| ("schema-broken", example)));
     let output = &definition["outputSchema"];
     if !output.is_null() {
-        if output["type"] != json!("object") {
-            let shown =
-                output.get("type").map_or("it has no `type`".to_owned(), |kind| format!("its `type` is {kind}"));
-            defects.push(("output-schema-broken", format!("the output schema has to have `type: object`; {shown}")));
+        if let Some(example) = no_object(output) {
+            defects.push(("output-schema-broken", example));
         } else if let Err(error) = check_schema(&upgrade_schema(output)) {
             defects.push(("output-schema-broken", error.to_string()));
         }

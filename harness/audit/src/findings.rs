@@ -120,7 +120,7 @@ pub const FINDINGS: [FindingEntry; 27] = [
     other_entry(
         "base-mended",
         Severity::Info,
-        "a call that fits the schema was refused, and accepted after it was changed as the text said",
+        "a call that fits the schema was refused, and accepted after it was changed as the text said: the server wants more than its schema requires",
     ),
     probe_entry("coerces", Severity::Info, "a text is taken for the number or boolean that it holds", |probe| {
         probe.kind == ProbeKind::Coercible && is_accepted(probe)

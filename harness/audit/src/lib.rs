@@ -7,6 +7,7 @@ mod answer;
 mod audit;
 mod base;
 mod baseline;
+mod better;
 mod calls;
 mod contract;
 mod findings;

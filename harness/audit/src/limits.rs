@@ -67,7 +67,13 @@ pub(crate) const LIMITS: [Limit; 12] = [
     // json-schema.org/draft/2020-12/json-schema-core, section 8.2.3: what a reference leads to has to be there.
     Limit { client: "all clients", breaks: unresolved },
     // spec.openapis.org/oas/v3.0.3#schema-object: `nullable` is a keyword of OpenAPI 3.0. JSON Schema has the type "null".
-    Limit { client: "JSON Schema", breaks: |tool| keywords(tool, &["nullable"]) },
+    Limit {
+        client: "JSON Schema",
+        breaks: |tool| {
+            let found = keywords(tool, &["nullable"]);
+            found.map(|found| format!("{found} is no keyword; the type \"null\" allows null"))
+        },
+    },
 ];
 
 fn name(tool: &Value, longest: usize, others: &str) -> Option<String> {
@@ -177,7 +183,10 @@ mod tests {
         assert_eq!(field(json!({"type": "array"})), ["OpenAI: a list without `items`"]);
         assert_eq!(field(json!({"exclusiveMinimum": 0, "const": 1})), ["Gemini: `exclusiveMinimum`, `const`"]);
         assert_eq!(field(json!({"enum": ["a", 1]})), ["Gemini: options that are no texts"]);
-        assert_eq!(field(json!({"type": "string", "nullable": true})), ["JSON Schema: `nullable`"]);
+        assert_eq!(
+            field(json!({"type": "string", "nullable": true})),
+            ["JSON Schema: `nullable` is no keyword; the type \"null\" allows null"]
+        );
         let lost = field(json!({"$ref": "#/$defs/none"}));
         assert_eq!(lost, ["Gemini: `$ref`", "all clients: a `$ref` that leads nowhere"]);
         assert_eq!(of(json!({"properties": {"a b": {}}})).len(), 1);

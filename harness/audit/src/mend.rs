@@ -1,10 +1,11 @@
 //! Base calls that were refused, changed as the text of the refusal says.
 
 use healbench_engine::accepts;
+use healbench_reader::is_within;
 use healbench_reader::reading::{ExpectedFormat, Relation, Statement};
 use serde_json::{Value, json};
 
-use crate::places::{example, get, leaves, schema_at, set};
+use crate::places::{example, get, leaves, plain, schema_at, set};
 
 /// A refused call.
 pub(crate) struct Refused<'r> {
@@ -21,7 +22,7 @@ impl Refused<'_> {
     pub(crate) fn mended(&self, look_up: &mut dyn FnMut(&str) -> Option<Value>) -> Vec<Value> {
         let mut edits: Vec<(String, Value)> = Vec::new();
         let mut whole: Vec<Value> = Vec::new();
-        for statement in self.statements {
+        for statement in self.statements.iter().filter(|statement| !self.is_met(statement)) {
             match statement {
                 Statement::Missing { field } => edits.extend(self.example(field).map(|value| (field.clone(), value))),
                 Statement::Options { field, values } => {
@@ -71,6 +72,17 @@ impl Refused<'_> {
             set(&mut call, &path(field), value.clone());
         }
         call
+    }
+
+    /// Returns true if what was sent is as a statement demands: it is not what was refused.
+    fn is_met(&self, statement: &Statement) -> bool {
+        let Some(sent) = statement.field().and_then(|field| self.sent(field)) else { return false };
+        match statement {
+            Statement::Missing { .. } => !sent.is_null(),
+            Statement::Options { values, .. } => values.contains(&plain(sent)),
+            Statement::Bound { relation, limit, .. } => is_within(sent, *relation, *limit),
+            _ => false,
+        }
     }
 
     fn sent(&self, field: &str) -> Option<&Value> {

@@ -14,10 +14,11 @@ const MAX_DEPTH: usize = 3;
 const MAX_LENGTH: u64 = 10_000;
 
 /// The last words in the names of fields whose value names something.
-const NAMES: [&str; 24] = [
+const NAMES: [&str; 25] = [
     "id",
     "path",
     "name",
+    "username",
     "file",
     "filename",
     "filepath",
@@ -181,13 +182,27 @@ impl<'s> Maker<'s> {
             let text = self.base.get(name).and_then(Value::as_str);
             let names_something = fields.required.contains(&name.as_str()) && is_name(name);
             if let Some(text) = text.filter(|_| is_free && names_something) {
-                let other = json!(format!("{text}-hb-none"));
+                let other = json!(no_such(text));
                 let path = [name.clone()];
                 self.push(ProbeKind::NoSuch, name, |arguments| set(arguments, &path, other));
                 return;
             }
         }
     }
+}
+
+/// Returns the name of nothing that exists: a name with another end, before the extension if it has one.
+fn no_such(name: &str) -> String {
+    let file = name.rfind(['/', '\\']).map_or(0, |slash| slash + 1);
+    // The domain of an address has no extension.
+    let is_domain = name.split_once("://").is_some_and(|(_, rest)| !rest.contains('/'));
+    let dot = name[file..].rfind('.').map(|dot| file + dot).filter(|dot| *dot > file && !is_domain);
+    let extension = dot.filter(|dot| {
+        let extension = &name[dot + 1..];
+        (1..=5).contains(&extension.len()) && extension.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    });
+    let (stem, extension) = name.split_at(extension.unwrap_or(name.len()));
+    format!("{stem}-hb-none{extension}")
 }
 
 /// Returns the wrong values of a field, in the order of [`KINDS`](crate::kinds::KINDS).
@@ -378,6 +393,20 @@ mod tests {
         // Wrong type, text of a number, null, and a misspelled name of each, and one undeclared field.
         assert_eq!((drafts.len(), left_out), (MAX_PROBES, 40 * 4 + 1 - MAX_PROBES));
         assert_eq!(drafts[MAX_PROBES - 1].kind, ProbeKind::Undeclared);
+    }
+
+    #[test]
+    fn what_does_not_exist_has_the_form_of_what_does() {
+        for (name, other) in [
+            ("ORD-17", "ORD-17-hb-none"),
+            ("{dir}/notes.txt", "{dir}/notes-hb-none.txt"),
+            ("a/b.c/d", "a/b.c/d-hb-none"),
+            (".env", ".env-hb-none"),
+            ("https://example.com", "https://example.com-hb-none"),
+            ("https://example.com/a.png", "https://example.com/a-hb-none.png"),
+        ] {
+            assert_eq!(no_such(name), other);
+        }
     }
 
     #[test]

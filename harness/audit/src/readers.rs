@@ -43,7 +43,7 @@ pub(crate) fn statements(text: &str, tools: &[ToolSpec], base: &Value, sent: &Va
 }
 
 /// Keys of JSON that hold the words of an error.
-const MESSAGES: [&str; 6] = ["message", "detail", "error", "errors", "reason", "msg"];
+pub(crate) const MESSAGES: [&str; 6] = ["message", "detail", "error", "errors", "reason", "msg"];
 
 /// Returns true if a success says that the call was not done: by the wordings and keys that are looked for in logs, or because the reader
 /// finds an error in it. That a search found nothing is none, and neither is a document, nor a record that says of something that it failed.

@@ -15,12 +15,14 @@ pub use terminal::terminal;
 use healbench_text::{count, plain_text, pluralize};
 
 use crate::findings::FINDINGS;
-use crate::report::{AuditReport, Base, BaseState, Finding, FormatText, Template, ToolAudit};
+use crate::report::{AuditReport, Base, BaseState, Finding, Template, ToolAudit};
 
 /// The templates that the terminal and Markdown show.
 const WORST: usize = 3;
 /// The most characters of a server's text in a line.
 const MAX_LINE: usize = 200;
+/// The most characters of a better text, whose end is what it lacks.
+const MAX_BETTER: usize = 1_000;
 /// What stands for an unknown number.
 const UNKNOWN: &str = "–";
 
@@ -238,8 +240,12 @@ fn template_line(template: &Template) -> String {
 }
 
 /// Returns the format that is shown beside a text.
-fn best_format(template: &Template) -> Option<&FormatText> {
-    template.formats.iter().find(|format| format.format == "fusion-xml").or(template.formats.first())
+/// Returns a better text than a template's example, with its tokens and what it is.
+fn better(template: &Template) -> Option<(u32, String, &str)> {
+    let format = || template.formats.iter().find(|format| format.format == "fusion-xml").or(template.formats.first());
+    let own = template.better.as_ref();
+    own.map(|better| (better.tokens, "with what it lacks".to_owned(), better.text.as_str()))
+        .or_else(|| format().map(|format| (format.tokens, format!("as {}", format.format), format.text.as_str())))
 }
 
 /// Returns the findings that have the same name, in their order.

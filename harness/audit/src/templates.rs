@@ -10,6 +10,7 @@ use healbench_tokens::count_tokens;
 use serde_json::Value;
 
 use crate::base::OVERSIZE_TOKENS;
+use crate::better::better;
 use crate::places::{get, leaves};
 use crate::report::{AnswerKind, FormatText, Probe, Template, ToolAudit};
 use crate::score::mean;
@@ -149,23 +150,28 @@ fn template(text: String, members: &[(usize, usize)], tools: &[ToolAudit], specs
         })
     };
     let spec = specs.iter().find(|spec| spec.name == tool.name);
+    let formats = spec.map_or_else(Vec::new, |spec| in_formats(spec, &first.arguments, &example));
+    let lacks: Vec<String> = [
+        (first.answer == AnswerKind::SoftError).then(|| "that it is an error".to_owned()),
+        lacks(|probe| probe.field, "the field"),
+        lacks(|probe| probe.remedy, "what would be right"),
+        lacks(|probe| probe.repaired, "a way to the right call"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let fusion_text = formats.iter().find(|format| format.format == "fusion-text").map_or("", |format| &format.text);
+    let base = tool.base.as_ref().filter(|_| !lacks.is_empty());
     Template {
         sdk: sdk(&example).map(str::to_owned),
         probes: probes.len(),
         score: mean(probes.iter().filter_map(|probe| probe.points)),
-        lacks: [
-            (first.answer == AnswerKind::SoftError).then(|| "that it is an error".to_owned()),
-            lacks(|probe| probe.field, "the field"),
-            lacks(|probe| probe.remedy, "what would be right"),
-            lacks(|probe| probe.repaired, "a way to the right call"),
-        ]
-        .into_iter()
-        .flatten()
-        .collect(),
+        lacks,
+        better: base.and_then(|base| better(first, base, specs, &tool.name, fusion_text)),
         tool: tool.name.clone(),
         arguments: first.arguments.clone(),
         tokens: count_tokens(&example),
-        formats: spec.map_or_else(Vec::new, |spec| in_formats(spec, &first.arguments, &example)),
+        formats,
         example,
         text,
     }

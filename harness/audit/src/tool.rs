@@ -39,6 +39,11 @@ struct Subject<'t> {
     tools: Vec<ToolSpec>,
 }
 
+/// Returns true if a text has another one in it, and more.
+fn has_part(text: &str, part: Option<&str>) -> bool {
+    part.map(str::trim).is_some_and(|part| part.len() > 1 && text.len() > part.len() && text.contains(part))
+}
+
 impl Subject<'_> {
     /// Returns the text of a refused base call, without what was sent.
     fn refusal(&self) -> Option<String> {
@@ -50,9 +55,17 @@ impl Subject<'_> {
     fn judge(&self, draft: &Draft, answer: &Answer, found: &[Statement]) -> AnswerKind {
         let always = self.first.filter(|_| self.state == BaseState::Accepted);
         let kind = answer.kind(always.map(|answer| answer.hash.as_str()));
-        let is_answered = kind.is_refusal() || kind.is_accepted();
-        if is_answered && self.refusal().is_some_and(|text| text == without_values(&answer.text, &draft.arguments)) {
-            return AnswerKind::Environment;
+        if let Some(refusal) = self.refusal() {
+            let is_answered = kind.is_refusal() || kind.is_accepted();
+            // What the right call waits for in vain, a wrong one may.
+            if kind == AnswerKind::Slow || is_answered && refusal == without_values(&answer.text, &draft.arguments) {
+                return AnswerKind::Environment;
+            }
+            // A notice before or after the refusal that the right call gets, too.
+            let refused = self.first.map(|answer| answer.text.as_str());
+            if is_answered && warns(&answer.text, refused, draft, self.spec, found) && has_part(&answer.text, refused) {
+                return AnswerKind::Warned;
+            }
         }
         if kind != AnswerKind::AcceptedOther {
             return kind;
@@ -115,7 +128,7 @@ impl Auditor<'_> {
             arguments: arguments.clone(),
         });
         let accepted = matches!(state, BaseState::Accepted | BaseState::Volatile);
-        if !accepted && !is_refused {
+        if self.options.base_only || !accepted && !is_refused {
             return Ok(tool);
         }
         let mut tools = vec![spec.clone()];

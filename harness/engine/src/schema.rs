@@ -32,7 +32,7 @@ use crate::failure::{Issue, PathSegment};
 
 /// The error for an input schema that does not compile.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the input schema does not compile: {message}")]
+#[error("the schema does not compile: {message}")]
 pub struct SchemaError {
     /// The location in the schema, as a JSON pointer.
     pub pointer: String,

@@ -86,6 +86,11 @@ fn template_lines(number: usize, template: &Template) -> Vec<String> {
         format!("   {} {}", escape_markdown(&template.tool), escape_markdown(&line(&template.arguments.to_string()))),
     ];
     lines.extend(block(&template.example));
+    if let Some(better) = &template.better {
+        lines.push(String::new());
+        lines.push(format!("   With what it lacks, {} tokens:", better.tokens));
+        lines.extend(block(&better.text));
+    }
     if template.formats.is_empty() {
         return lines;
     }

@@ -6,7 +6,7 @@ use healbench_text::{plain_text, pluralize};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::{best_format, example_line, line, score, sentence, shortened};
+use super::{MAX_BETTER, better, example_line, line, score, sentence, shortened};
 use crate::findings::FINDINGS;
 use crate::report::{AnswerKind, AuditReport, Finding, Probe, Severity, Template};
 
@@ -14,8 +14,6 @@ use crate::report::{AnswerKind, AuditReport, Finding, Probe, Severity, Template}
 const MAX_RESULTS: usize = 5_000;
 /// The places of a result that GitHub keeps.
 const MAX_TOOLS: usize = 100;
-/// The most characters of the better text.
-const MAX_BETTER: usize = 1_000;
 /// The path for results of a server without a file. GitHub rejects a result without a path.
 const NO_FILE: &str = "tools.json";
 /// The rule for texts that say all that is looked for, and that the reader cannot use.
@@ -112,9 +110,8 @@ fn text_result(rule: &str, template: &Template, probes: &[(&str, &Probe)], file:
         format!("Sent: {}", line(&template.arguments.to_string())),
         format!("Answer ({} tokens): {}", template.tokens, line(&template.example)),
     ];
-    if let Some(better) = best_format(template) {
-        let text = shortened(&better.text, MAX_BETTER, 0);
-        lines.push(format!("Better ({} tokens, {}): {text}", better.tokens, better.format));
+    if let Some((tokens, what, text)) = better(template) {
+        lines.push(format!("Better ({tokens} tokens, {what}): {}", shortened(text, MAX_BETTER, MAX_BETTER / 2)));
     }
     let mut tools = vec![template.tool.as_str()];
     let mut seen = BTreeSet::from([template.tool.as_str()]);

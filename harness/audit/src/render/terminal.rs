@@ -2,8 +2,8 @@ use healbench_text::{plain_text, pluralize};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{
-    accepted, answer, best_format, by_finding, coverage, example_line, headline, kind_rows, line, reached, sentence,
-    softly_refused, template_line, title, tool_rows, worst,
+    MAX_BETTER, accepted, answer, better, by_finding, coverage, example_line, headline, kind_rows, line, reached,
+    sentence, shortened, softly_refused, template_line, title, tool_rows, worst,
 };
 use crate::baseline::Change;
 use crate::report::{AuditReport, Template};
@@ -82,18 +82,13 @@ fn template_lines(number: usize, template: &Template) -> Vec<String> {
     let mut lines = vec![format!("  {number}. {}", template_line(template))];
     lines.push(format!("     {} {}", plain_text(&template.tool), line(&template.arguments.to_string())));
     lines.push(format!("     {} tokens: {}", template.tokens, line(&template.example)));
-    let best = best_format(template);
-    if let Some(format) = best {
-        lines.push(format!("     {} tokens as {}: {}", format.tokens, format.format, line(&format.text)));
+    if let Some((tokens, what, text)) = better(template) {
+        lines.push(format!("     {tokens} tokens {what}: {}", shortened(text, MAX_BETTER, MAX_BETTER / 2)));
     }
-    let others: Vec<String> = template
-        .formats
-        .iter()
-        .filter(|format| best.is_none_or(|best| best.format != format.format))
-        .map(|format| format!("{} {}", format.format, format.tokens))
-        .collect();
-    if !others.is_empty() {
-        lines.push(format!("     tokens in the other formats: {}", others.join(", ")));
+    let formats: Vec<String> =
+        template.formats.iter().map(|format| format!("{} {}", format.format, format.tokens)).collect();
+    if !formats.is_empty() {
+        lines.push(format!("     tokens in the formats: {}", formats.join(", ")));
     }
     lines
 }

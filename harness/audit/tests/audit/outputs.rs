@@ -53,7 +53,7 @@ fn each_text_that_lacks_something_is_a_result() {
         said.starts_with(
             "mutters: the text of an error lacks the field, what would be right, a way to the right call.\n"
         ) && said.contains("\nSent: {{}}\nAnswer (")
-            && said.contains(", fusion-xml): <validation_error"),
+            && said.contains(", with what it lacks): MCP error -32602: Invalid params. city: Required."),
         "{said}"
     );
     let place = &muttered["locations"][0];
