@@ -469,8 +469,14 @@ fn server_text(server: &Server) -> String {
         let tool = plain_text(&worst.tool);
         format!(" Worst: {tool} ({} of {}).", count(worst.fixed.numerator), count(worst.fixed.denominator))
     });
+    // What no text helped may have another reason.
+    let refused = if server.succeeded == 0 {
+        " No episode succeeded: the right call may be refused, too. `healbench audit` tries it."
+    } else {
+        ""
+    };
     format!(
-        "{name}'s texts let {agent} fix {} of errors{guarded}.{}",
+        "{name}'s texts let {agent} fix {} of errors{guarded}.{}{refused}",
         rate_percent(server.fixed),
         worst.unwrap_or_default()
     )

@@ -11,7 +11,7 @@ use healbench_render::json;
 use healbench_runner::copy_folder;
 
 use super::outputs;
-use crate::args::{AuditArgs, AuditRenderer};
+use crate::args::{AuditArgs, AuditRenderer, ServerArgs};
 use crate::error::{CliError, ExitStatus};
 use crate::output::write_atomically;
 use crate::signals::{status_of, supervise};
@@ -39,10 +39,12 @@ pub(crate) fn audit(args: &AuditArgs, terminal: &Terminal) -> Result<ExitStatus,
         calls,
         tools: args.tool.clone(),
         allow_writes: args.allow_writes,
+        base_only: false,
         call_timeout: Duration::from_secs(args.call_timeout.into()),
         stop: Arc::clone(supervisor.stop()),
     };
-    let report = healbench_audit::audit(&options, &mut || start(&supervisor, args))?;
+    let report =
+        healbench_audit::audit(&options, &mut || start_server(&supervisor, &args.server, args.fixture.as_deref()))?;
     let changes = baseline.as_ref().map(|baseline| changes(baseline, &report));
     if let Some(path) = &args.write_calls {
         write_atomically(path, &first_calls_file(&report))?;
@@ -54,14 +56,19 @@ pub(crate) fn audit(args: &AuditArgs, terminal: &Terminal) -> Result<ExitStatus,
     Ok(status_of(&supervisor, status(args, &report, changes.as_deref())))
 }
 
-fn start(supervisor: &Supervisor, args: &AuditArgs) -> Result<Server, AuditError> {
+/// Starts a server in a folder of its own, with the files of `fixture`.
+pub(crate) fn start_server(
+    supervisor: &Supervisor,
+    args: &ServerArgs,
+    fixture: Option<&Path>,
+) -> Result<Server, AuditError> {
     let failed = |error: std::io::Error| AuditError::Folder(error.to_string());
     let folder = supervisor.folder().map_err(failed)?;
-    if let Some(fixture) = &args.fixture {
+    if let Some(fixture) = fixture {
         copy_folder(fixture, folder.path())
             .map_err(|error| AuditError::Folder(format!("`{}`: {error}", fixture.display())))?;
     }
-    let session = McpSession::start(supervisor, &args.server.endpoint(folder.path())?, &Limits::default())?;
+    let session = McpSession::start(supervisor, &args.endpoint(folder.path())?, &Limits::default())?;
     Ok(Server { session, folder })
 }
 

@@ -1,13 +1,17 @@
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
+use healbench_audit::{Base, BaseState, Options};
 use healbench_engine::{valid_example, validate};
-use healbench_mcp::{Limits, McpSession, Supervisor};
+use healbench_mcp::{Limits, McpSession, Supervisor, ToolDefinition};
 use healbench_scenarios::{Syntax, load_stored};
 use healbench_text::{plain_text, pluralize, secrets_in_url, shell_quote};
 use serde_json::{Value, json};
 
 use crate::args::{NewArgs, ServerArgs};
+use crate::commands::audit::start_server;
 use crate::error::{CliError, ExitStatus};
 use crate::output::write_atomically;
 use crate::signals::{status_of, supervise};
@@ -17,6 +21,12 @@ use crate::terminal::Terminal;
 const TOOLS_FILE: &str = "tools.json";
 /// The characters of an id taken from a server's name.
 const MAX_NAME: usize = 40;
+/// The read-only tools that are tried.
+const MAX_TRIED: usize = 12;
+/// The time for a call.
+const CALL_TIMEOUT: Duration = Duration::from_secs(5);
+/// The characters of a refusal that are shown.
+const MAX_REASON: usize = 300;
 
 /// Writes the tools of a server, and a first scenario for one of them.
 pub(crate) fn new(args: &NewArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
@@ -59,25 +69,66 @@ fn write_files(args: &NewArgs, supervisor: &Supervisor, terminal: &Terminal) -> 
         terminal.note(&format!("{} exists, and stays as it is", scenario_file.display()));
         return Ok(());
     }
-    let text = first_scenario(args, folder.path(), &session, &tools)?;
+    let tried = tried_calls(args, supervisor, &session);
+    let (text, refused) = first_scenario(args, folder.path(), &session, &tools, &tried)?;
     write_atomically(&scenario_file, &text)?;
     let shown = shell_quote(&scenario_file.display().to_string());
     terminal
         .note(&format!("scenario: {shown}\nedit it, then: healbench run {shown} --agent scripted:typical --trials 3"));
+    if let Some(reason) = refused {
+        terminal.note(&format!("its call is refused, and no other call of a read-only tool was accepted: {reason}"));
+    }
     Ok(())
 }
 
-/// Returns a scenario with a call of one tool: the first with a required argument that reads, or else writes.
-fn first_scenario(args: &NewArgs, folder: &Path, session: &McpSession, tools: &str) -> Result<String, CliError> {
+/// Calls tools that are read-only by their annotations, changed as their refusals say, and returns the last call of each.
+fn tried_calls(args: &NewArgs, supervisor: &Supervisor, session: &McpSession) -> Vec<(String, Base)> {
+    let tools: Vec<String> = by_worth(session)
+        .into_iter()
+        .filter(|tool| tool.is_read_only())
+        .take(MAX_TRIED)
+        .map(|tool| tool.name.clone())
+        .collect();
+    if tools.is_empty() {
+        return Vec::new();
+    }
+    let stop = Arc::clone(supervisor.stop());
+    let options = Options { tools, base_only: true, call_timeout: CALL_TIMEOUT, stop, ..Options::default() };
+    let found = healbench_audit::audit(&options, &mut || start_server(supervisor, &args.server, None));
+    // A server that does not start again has no call that is known to be right.
+    let tools = found.map(|report| report.tools).unwrap_or_default();
+    tools.into_iter().filter_map(|tool| Some((tool.name, tool.base?))).collect()
+}
+
+/// Returns the tools, those first that read and have a required argument.
+fn by_worth(session: &McpSession) -> Vec<&ToolDefinition> {
+    let mut tools: Vec<_> = session.tools().iter().collect();
+    tools.sort_by_key(|tool| (required(tool.input_schema()).is_empty(), !tool.is_read_only()));
+    tools
+}
+
+/// Returns a scenario with a call of one tool: one that was accepted, or else the first with a required argument that reads, or else writes.
+/// With it comes the reason of a refusal, if all that were tried were refused.
+fn first_scenario(
+    args: &NewArgs,
+    folder: &Path,
+    session: &McpSession,
+    tools: &str,
+    tried: &[(String, Base)],
+) -> Result<(String, Option<String>), CliError> {
     let name = session.server_info()["name"].as_str().unwrap_or("server");
     let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let id: String = name.chars().take(MAX_NAME).map(|c| if is_word(c) { c } else { '-' }).collect();
     let id = if id.is_empty() { "server" } else { &id };
-    let mut candidates: Vec<_> = session.tools().iter().collect();
-    candidates.sort_by_key(|tool| (required(tool.input_schema()).is_empty(), !tool.is_read_only()));
+    let base = |tool: &ToolDefinition| tried.iter().find(|(name, _)| *name == tool.name).map(|(_, base)| base);
+    let is_accepted = |base: &Base| matches!(base.state, BaseState::Accepted | BaseState::Volatile);
+    let mut candidates = by_worth(session);
+    candidates.sort_by_key(|tool| !base(tool).is_some_and(is_accepted));
     let server = server_keys(&args.server, folder);
     for tool in candidates {
-        let Some(arguments) = example(tool.input_schema()) else { continue };
+        let known = base(tool);
+        let accepted = known.filter(|base| is_accepted(base)).map(|base| base.arguments.clone());
+        let Some(arguments) = accepted.or_else(|| example(tool.input_schema())) else { continue };
         let mistakes = if required(tool.input_schema()).is_empty() { "" } else { "\n    mistakes: [missing]" };
         let call = json!({"tool": tool.name, "arguments": arguments});
         let text = format!(
@@ -92,7 +143,8 @@ fn first_scenario(args: &NewArgs, folder: &Path, session: &McpSession, tools: &s
             json!(format!("Call the tool {} with {arguments}.", tool.name)),
         );
         if load_stored("first.yaml", &text, Syntax::Yaml, Some(tools)).is_ok() {
-            return Ok(text);
+            let refused = known.filter(|base| !is_accepted(base)).and_then(|base| base.text.as_deref());
+            return Ok((text, refused.map(|text| plain_text(text.trim()).chars().take(MAX_REASON).collect())));
         }
     }
     Err(CliError::new(format_args!("no call of a tool of `{}` could be made up", plain_text(name)))
