@@ -63,6 +63,8 @@ pub enum ErrorAxis {
     Agent,
     /// By condition.
     Condition,
+    /// By agent and condition.
+    Cell,
     /// By tool.
     Tool,
     /// By the kind that the reader finds.
@@ -75,6 +77,7 @@ impl ErrorAxis {
         match self {
             ErrorAxis::Agent => "agent",
             ErrorAxis::Condition => "condition",
+            ErrorAxis::Cell => "agent and condition",
             ErrorAxis::Tool => "tool",
             ErrorAxis::Kind => "kind",
         }
@@ -98,16 +101,16 @@ pub struct ErrorTexts {
     pub totals: ErrorCounts,
     /// The axis of the groups; null without groups.
     pub by: Option<ErrorAxis>,
-    /// The counts by agent, condition, tool or kind, in the order of the plan or of the names.
+    /// The counts by agent, condition, both, tool or kind, in the order of the plan or of the names.
     pub groups: Vec<ErrorGroup>,
     /// The texts, in the order that was asked for.
     pub texts: Vec<ErrorText>,
 }
 
-/// The errors of one agent, condition, tool or kind.
+/// The errors of one agent, condition, both, tool or kind.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ErrorGroup {
-    /// The name of the agent, condition, tool or kind.
+    /// The name of the agent, condition, tool or kind; of an agent and a condition, both with ` · ` between them.
     pub name: String,
     /// The counts.
     #[serde(flatten)]
@@ -269,10 +272,11 @@ pub fn error_texts(
     Ok(ErrorTexts { attacked_episodes, shell_errors, ..counter.finish(plan) })
 }
 
-/// A group: an agent, a condition, a tool, or a kind.
+/// A group: an agent, a condition, both, a tool, or a kind.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum GroupKey {
     Axis(usize),
+    Cell(usize, usize),
     Name(String),
 }
 
@@ -312,6 +316,7 @@ impl Counter {
             None => None,
             Some(ErrorAxis::Agent) => Some(GroupKey::Axis(cell.agent)),
             Some(ErrorAxis::Condition) => Some(GroupKey::Axis(cell.condition)),
+            Some(ErrorAxis::Cell) => Some(GroupKey::Cell(cell.agent, cell.condition)),
             Some(ErrorAxis::Tool) => Some(GroupKey::Name(call.tool.to_string())),
             Some(ErrorAxis::Kind) => {
                 let kind = call.reading.map_or("not read", |reading| reading.kind.name());
@@ -341,6 +346,9 @@ impl Counter {
         });
         let name = |key: GroupKey| match (key, self.query.by) {
             (GroupKey::Name(name), _) => name,
+            (GroupKey::Cell(agent, condition), _) => {
+                format!("{} · {}", plan.agents[agent].title(), plan.conditions[condition].label())
+            }
             (GroupKey::Axis(index), Some(ErrorAxis::Condition)) => plan.conditions[index].label(),
             (GroupKey::Axis(index), _) => plan.agents[index].title(),
         };

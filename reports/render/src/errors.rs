@@ -9,7 +9,7 @@ use healbench_text::{Paint, StyledSpan, Table, TableLine, escape_markdown, plain
 
 pub(crate) use self::answer::{about, answer, conditions, example, fields, found, notes, template, totals};
 pub use self::changes::{error_changes, error_changes_markdown};
-pub(crate) use self::columns::{COLUMNS, Column};
+pub(crate) use self::columns::{COLUMNS, Column, SECOND_COLUMNS};
 use super::csv::Record;
 use super::labels::{INDENT, plain_cell};
 use super::number::pluralize;

@@ -64,6 +64,8 @@ pub(crate) enum ErrorGrouping {
     Agent,
     /// By condition.
     Condition,
+    /// By agent and condition.
+    Cell,
     /// By tool.
     Tool,
     /// By the kind of error that the reader finds.
@@ -75,6 +77,7 @@ impl From<ErrorGrouping> for ErrorAxis {
         match grouping {
             ErrorGrouping::Agent => ErrorAxis::Agent,
             ErrorGrouping::Condition => ErrorAxis::Condition,
+            ErrorGrouping::Cell => ErrorAxis::Cell,
             ErrorGrouping::Tool => ErrorAxis::Tool,
             ErrorGrouping::Kind => ErrorAxis::Kind,
         }

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::comparison::main_matrix;
 use crate::condition::ShownCondition;
-use crate::errors::{ErrorQuery, ErrorTexts, error_texts};
+use crate::errors::{ErrorAxis, ErrorQuery, ErrorTexts, error_texts};
 use crate::metric::RowMetric;
 use crate::rate::{CONFIDENCE, Rate};
 use crate::report_error::ReportError;
@@ -146,7 +146,10 @@ pub fn summarize(run: &dyn RunRows, manifest: &RunManifest, scope: Scope) -> Res
 
 /// Returns the error texts; `None` if an older version wrote the run.
 fn known_error_texts(run: &dyn RunRows, manifest: &RunManifest) -> Result<Option<ErrorTexts>, ReportError> {
-    match error_texts(run, manifest, ErrorQuery::default(), &|row| !row.is_attacked()) {
+    let plan = &manifest.plan;
+    let has_groups = plan.agents.len() * plan.conditions.len() > 1;
+    let query = ErrorQuery { by: has_groups.then_some(ErrorAxis::Cell), ..ErrorQuery::default() };
+    match error_texts(run, manifest, query, &|row| !row.is_attacked()) {
         Ok(found) => Ok(Some(found)),
         Err(ReportError::NoAftermath { .. }) => Ok(None),
         Err(error) => Err(error),

@@ -150,6 +150,13 @@ pub(crate) fn notes(texts: &ErrorTexts) -> Vec<String> {
          call."
         .to_owned(),
     ];
+    if !texts.observational {
+        notes.push(
+            "A chain here is repaired where its tool and action next succeed; the error chains of a report are fixed where the call that the \
+             scenario wants succeeds, so that their numbers differ."
+                .to_owned(),
+        );
+    }
     let is_known = texts.totals.repaired_next.interval.is_some();
     notes.push(match is_known {
         true => format!("Intervals are {}, for other tasks.", percent(texts.confidence)),

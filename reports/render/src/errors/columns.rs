@@ -31,6 +31,16 @@ pub(crate) const COLUMNS: [Column; 9] = [
     Column { head: ["", "stopped"], value: |counts| share(counts.stopped) },
 ];
 
+/// The columns of what followed the second error of a chain.
+pub(crate) const SECOND_COLUMNS: [Column; 6] = [
+    Column { head: ["second", "errors"], value: |counts| count(counts.after_second.chains) },
+    Column { head: ["repaired", "next"], value: |counts| share(counts.after_second.repaired_next) },
+    Column { head: ["", "changed"], value: |counts| share(counts.after_second.changed) },
+    Column { head: ["", "repeated"], value: |counts| share(counts.after_second.repeated) },
+    Column { head: ["other", "tool"], value: |counts| share(counts.after_second.other_tool) },
+    Column { head: ["", "stopped"], value: |counts| share(counts.after_second.stopped) },
+];
+
 fn share(found: TaskRate) -> String {
     rate_percent(found.rate)
 }

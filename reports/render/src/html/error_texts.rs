@@ -7,13 +7,18 @@ use super::page::{Page, page};
 use super::run_page::RunPage;
 use super::runs::run_address;
 use super::{visible, with_code_spans};
-use crate::errors::{COLUMNS, about, answer, conditions, example, fields, found, left_out, notes, template, totals};
+use crate::errors::{
+    COLUMNS, Column, SECOND_COLUMNS, about, answer, conditions, example, fields, found, left_out, notes, template,
+    totals,
+};
 use healbench_analysis::{ErrorText, ErrorTexts};
 use healbench_store::RunManifest;
 use healbench_text::{plain_text, pluralize};
 
 /// The largest number of texts in a page.
 const MAX_TEXTS: usize = 20;
+/// More groups than these are folded.
+const MAX_GROUPS: usize = 12;
 
 /// The page of a trace.
 #[derive(Debug)]
@@ -72,14 +77,29 @@ fn section(name: &str, served: bool, texts: &ErrorTexts) -> Markup {
     }
 }
 
+/// Renders the tables of groups: what followed a first error, and what followed a second one. Many groups are folded.
 fn groups(by: &str, texts: &ErrorTexts) -> Markup {
+    let has_second = texts.totals.after_second.chains > 0;
+    let tables = html! {
+        (group_table(by, "after the first error", &COLUMNS, texts))
+        @if has_second { (group_table(by, "after the second error in a row", &SECOND_COLUMNS, texts)) }
+    };
     html! {
-        div.scroll tabindex="0" role="region" aria-label={ "Errors by " (by) } {
+        @if texts.groups.len() > MAX_GROUPS {
+            details { summary { "Errors by " (by) ", after the first and the second" } (tables) }
+        } @else { (tables) }
+    }
+}
+
+fn group_table(by: &str, what: &str, columns: &[Column], texts: &ErrorTexts) -> Markup {
+    html! {
+        h3 { "Errors by " (by) ", " (what) }
+        div.scroll tabindex="0" role="region" aria-label={ "Errors by " (by) ", " (what) } {
             table {
-                thead { tr { th.text scope="col" { (by) } @for column in &COLUMNS { th scope="col" { (column.title()) } } } }
+                thead { tr { th.text scope="col" { (by) } @for column in columns { th scope="col" { (column.title()) } } } }
                 tbody { @for group in &texts.groups { tr {
                     th scope="row" { (visible(&group.name)) }
-                    @for column in &COLUMNS { td { ((column.value)(&group.counts)) } }
+                    @for column in columns { td { ((column.value)(&group.counts)) } }
                 } } }
             }
         }
