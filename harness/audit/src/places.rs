@@ -73,7 +73,10 @@ pub(crate) fn with_small_numbers(schema: &Value, value: Value, is_valid: impl Fn
         let keys = ["minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"];
         let bounds = keys.iter().flat_map(|key| parts.iter().map(|part| &part[*key])).filter_map(Value::as_i64);
         let near = |bound: i64| [bound, bound.saturating_add(1), bound.saturating_sub(1)];
-        for small in std::iter::once(1).chain(bounds.flat_map(near)) {
+        let step = parts.iter().find_map(|part| part["multipleOf"].as_i64()).filter(|step| *step > 0).unwrap_or(1);
+        let multiple = |number: i64| number.saturating_add(number.wrapping_neg().rem_euclid(step));
+        let tried = std::iter::once(1).chain(bounds.flat_map(near)).flat_map(|number| [number, multiple(number)]);
+        for small in tried {
             let mut changed = value.clone();
             if set(&mut changed, &path, json!(small)) && is_valid(&changed) {
                 value = changed;

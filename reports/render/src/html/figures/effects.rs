@@ -47,7 +47,8 @@ pub(super) fn effects(report: &Report) -> Result<Markup, ChartError> {
             h2 #effects { "Which guardrail matters?" }
             p.note {
                 "Effects on success in points: with the switch minus without it, in the same scenario and trial. A filled mark means that the "
-                "effect is clear. The charts share their axis, and an agent has one color everywhere."
+                "effect is clear: adjusted for all pairs if it compares two conditions; means over conditions are not adjusted for their "
+                "number. The charts share their axis, and an agent has one color everywhere."
             }
             (left_out(all.len().saturating_sub(MAX_CHARTS), "chart"))
             div.figures { @for (titles, ablations, chart) in &charts {
