@@ -7,6 +7,7 @@ use healbench_core::{
 use healbench_engine::accepts;
 use healbench_reader::reading::{Statement, Vocabulary, read, read_statements};
 use healbench_reader::{Profile, ScriptedAgent, has_type, is_within, shipped_profile, soft_errors};
+use healbench_text::secrets;
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
@@ -87,7 +88,7 @@ pub(crate) fn notice(text: &str, base_text: Option<&str>) -> String {
         return format!("{before}\n{after}").trim().to_owned();
     }
     let has_notice = |line: &&str| NOTICES.iter().any(|notice| line.to_lowercase().contains(notice));
-    let shortened = |line: &str| line.chars().take(MAX_NOTICE_CHARS).collect::<String>();
+    let shortened = |line: &str| secrets().mask(line).chars().take(MAX_NOTICE_CHARS).collect::<String>();
     text.lines().filter(has_notice).map(shortened).collect::<Vec<_>>().join("\n")
 }
 

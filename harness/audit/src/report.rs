@@ -51,7 +51,7 @@ impl AuditReport {
         if secrets.is_empty() {
             return;
         }
-        let text = |text: &mut String| *text = secrets.mask_cut(text);
+        let text = |text: &mut String| *text = secrets.mask(text);
         let value = |value: &mut Value| secrets.mask_json(value);
         self.notes.iter_mut().for_each(text);
         self.environment.iter_mut().for_each(|environment| text(&mut environment.reason));

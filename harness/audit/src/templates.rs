@@ -6,6 +6,7 @@ use healbench_core::{
     CallResult, Deadline, EnvironmentError, ErrorFormat, Guardrails, Reply, ReplyOutcome, Session, ToolCall, ToolSpec,
 };
 use healbench_engine::{Engine, Faults, ForeignSettings};
+use healbench_text::secrets;
 use healbench_tokens::count_tokens;
 use serde_json::Value;
 
@@ -107,7 +108,9 @@ pub(crate) fn group(tools: &mut [ToolAudit], specs: &[ToolSpec]) -> Vec<Template
         for (index, probe) in tool.probes.iter().enumerate() {
             let is_text = !matches!(probe.answer, AnswerKind::Died | AnswerKind::Warned);
             if let Some(text) = probe.text.as_ref().filter(|_| is_text) {
-                let mut template: String = masked(text, &tool.name, probe).chars().take(MAX_CHARACTERS).collect();
+                // Nobody would know a secret in it again.
+                let text = secrets().mask(text);
+                let mut template: String = masked(&text, &tool.name, probe).chars().take(MAX_CHARACTERS).collect();
                 template.truncate(template.trim_end().len());
                 groups.entry(template).or_default().push((tool_index, index));
             }

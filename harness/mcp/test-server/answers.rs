@@ -2,7 +2,8 @@
 //!
 //! A rule is a list of conditions and an answer. The condition `f:T` holds if the argument `f` has the JSON type T, which is `none` if it
 //! is not there, and `f=V` if its value is V; `!` before either denies it, and `>f,g` holds if there is another argument than these. An
-//! answer is a whole result, or a text: with `!` before it that of an error, and with `†` the last words of the server.
+//! answer is a whole result, or a text: with `!` before it that of an error, and with `†` the last words of the server; an empty
+//! text is no answer.
 
 use serde_json::{Value, json};
 
@@ -16,6 +17,9 @@ pub(crate) fn answer(id: &Value, rules: &Value, params: &Value) {
     match rules.iter().find(holds).map(|rule| &rule[1]) {
         Some(Value::String(text)) => {
             let text = filled(text, arguments);
+            if text.is_empty() {
+                return;
+            }
             if let Some(words) = text.strip_prefix('†') {
                 eprintln!("{words}");
                 std::process::exit(1);

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that meets a surprise shall panic")]
 
 mod outputs;
+mod texts;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -474,6 +475,8 @@ fn fields_of_a_branch_are_tried_and_numbers_are_small() {
     let head = json!({"type": "object", "properties": {"lines": lines}, "required": ["lines"]});
     let old = json!({"$schema": "http://json-schema.org/draft-04/schema#", "type": "object", "required": ["n"],
         "properties": {"n": {"type": "integer", "minimum": 0, "exclusiveMinimum": true}}});
+    let steps = json!({"type": "object", "required": ["n"],
+        "properties": {"n": {"type": "integer", "multipleOf": 5, "minimum": 11, "maximum": 1_000_000_000}}});
     let refuse =
         |field: &str| json!([[[format!("!{field}:string")], format!("!{field}: expected string")], [[], "ok"]]);
     let report = answering(
@@ -481,12 +484,13 @@ fn fields_of_a_branch_are_tried_and_numbers_are_small() {
             ("attach", either, refuse("content")),
             ("head", head, json!([[[], "ok"]])),
             ("old", old, json!([[[], "ok"]])),
+            ("steps", steps, json!([[[], "ok"]])),
         ],
         &options(),
     );
     assert_eq!(answer_to(&report, "missing", "content").0, AnswerKind::IsError);
     let base = |at: usize| report.tools[at].base.clone().unwrap().arguments;
-    assert_eq!((base(1), base(2)), (json!({"lines": 1}), json!({"n": 1})));
+    assert_eq!((base(1), base(2), base(3)), (json!({"lines": 1}), json!({"n": 1}), json!({"n": 15})));
     assert_eq!(answer_to(&report, "out_of_range", "n").1, Some(0.0));
     assert!(findings(&report).contains(&("client-limits", "attach", 1)), "{:?}", report.findings);
 }

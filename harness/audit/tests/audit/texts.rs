@@ -1,0 +1,59 @@
+//! What is kept of the texts of servers, and what is made of them.
+
+use super::*;
+
+fn refuses(field: &str, kind: &str, text: &str) -> Value {
+    json!([[[format!("!{field}:{kind}")], format!("!{text}")], [[], "ok"]])
+}
+
+#[test]
+fn secrets_are_read_and_not_shown() {
+    let text = "`striped_id` has to be an integer (host zebra-9.internal)";
+    healbench_text::keep_variable("MESSAGE", text);
+    // What the list of tools names is public.
+    healbench_text::keep_variable("MODE", "striped_id");
+    let report = answering(
+        &[("stripes", fields(&[("striped_id!", "integer")]), refuses("striped_id", "number", text))],
+        &options(),
+    );
+    assert_eq!(answer_to(&report, "wrong_type", "striped_id"), (AnswerKind::IsError, Some(100.0)));
+    let shown = serde_json::to_string(&report).unwrap() + &terminal(&report, None);
+    assert!(shown.contains("striped_id") && shown.contains("[key]") && !shown.contains("zebra-9"), "{shown}");
+}
+
+#[test]
+fn a_better_text_is_the_servers_own_with_what_it_lacks() {
+    let bad = |text: &str| {
+        let report =
+            answering(&[("get", fields(&[("days!", "integer")]), refuses("days", "number", text))], &options());
+        let template = report.templates.first().unwrap().clone();
+        (template.lacks.len(), template.better.map(|better| better.text))
+    };
+    let lacking = "days: Required. You sent: (missing). Expected type: number.";
+    assert_eq!(bad("Error: bad request").1, Some(format!("Error: bad request. {lacking}")));
+    assert_eq!(
+        bad(r#"{"ok":false,"error":{"message":"bad!","code":3}}"#).1,
+        Some(format!(r#"{{"ok":false,"error":{{"message":"bad! {lacking}","code":3}}}}"#))
+    );
+    assert_eq!(bad("days has to be an integer"), (0, None));
+}
+
+#[test]
+fn an_answer_that_the_right_call_waits_for_as_well_is_not_scored() {
+    let quick = Options { call_timeout: Duration::from_millis(200), ..options() };
+    let rules = json!([[["!days:number"], ""], [[], "!Cannot reach db.example"]]);
+    let report = answering(&[("get", fields(&[("days!", "integer")]), rules)], &quick);
+    assert_eq!((report.score, findings(&report).iter().any(|(id, ..)| *id == "hangs")), (None, false));
+}
+
+#[test]
+fn base_calls_alone_are_found() {
+    let rules = json!([[["!path:string"], "!Path must be absolute"], [[], "ok"]]);
+    let only = Options { base_only: true, ..options() };
+    let report = answering(&[("read", fields(&[("path!", "string")]), rules)], &only);
+    assert_eq!(
+        (report.tools[0].probes.len(), report.notes.iter().any(|note| note.contains("does not exist"))),
+        (0, false)
+    );
+    assert_eq!(report.tools[0].base.as_ref().unwrap().state, BaseState::Accepted);
+}
