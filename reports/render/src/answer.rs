@@ -460,6 +460,7 @@ fn claims_text(claims: &Claims) -> String {
 
 fn server_text(server: &Server) -> String {
     let (name, agent) = (plain_text(&server.server), subject(&server.agent));
+    let agent = agent.replacen("Simulated reader", "the simulated reader", 1);
     if server.fixed.denominator == 0 {
         return format!("{name}: {agent} met no error.");
     }
