@@ -54,11 +54,16 @@ impl Refused<'_> {
                 whole.extend(self.paths.iter().map(|path| self.with([(&field, &json!(path))])));
             }
         }
+        // "You must specify at least one of 'start' and 'end'."
+        let unsent = self.unsent_fields().into_iter().filter_map(|field| Some((self.example(&field)?, field)));
+        let unsent: Vec<Value> = unsent.map(|(value, field)| self.with([(&field, &value)])).collect();
         let all = self.with(edits.iter().map(|(field, value)| (field, value)));
         let each = edits.iter().map(|(field, value)| self.with([(field, value)]));
         let mut calls: Vec<Value> = Vec::new();
         // What a text demands of one field of two is often enough.
-        for call in std::iter::once(all).filter(|_| !self.text.contains("ither ")).chain(whole).chain(each) {
+        for call in
+            std::iter::once(all).filter(|_| !self.text.contains("ither ")).chain(whole).chain(each).chain(unsent)
+        {
             if call != *self.arguments && !calls.contains(&call) && accepts(self.schema, &call) != Ok(false) {
                 calls.push(call);
             }
@@ -117,6 +122,14 @@ impl Refused<'_> {
             }
             _ => None,
         }
+    }
+
+    /// Returns the fields that the text names and the call leaves out.
+    fn unsent_fields(&self) -> Vec<String> {
+        let names = self.schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name);
+        let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+        let is_named = |name: &&String| self.text.split(|c| !is_part(c)).any(|word| word == name.as_str());
+        names.filter(|name| name.len() > 2 && self.sent(name).is_none()).filter(is_named).cloned().collect()
     }
 
     /// Returns the fields that the text may be about: those of its statements, those whose value it repeats, and the texts that were sent.
@@ -214,7 +227,7 @@ mod tests {
             text(&["tag"], &["tag", "issue", "url"]),
             json!({"tag": "example"}),
         );
-        assert_eq!(either, [json!({"tag": "example", "url": "example"})]);
+        assert_eq!(either.first(), Some(&json!({"tag": "example", "url": "example"})));
         let mode = mended("mode must be one of: fast, slow", text(&["mode"], &["mode"]), json!({"mode": "example"}));
         assert_eq!(mode, [json!({"mode": "fast"})]);
         let path = mended("Path 'example' must be absolute", text(&["path"], &["path"]), json!({"path": "example"}));
@@ -225,6 +238,16 @@ mod tests {
             json!({"project_id": "example"}),
         );
         assert_eq!(id, [json!({"project_id": "p7"})]);
+        let one_of = mended(
+            "You must specify at least one of 'start' and 'end'.",
+            text(&["tag"], &["tag", "start", "end", "zone"]),
+            json!({"tag": "example"}),
+        );
+        assert!(
+            one_of.contains(&json!({"tag": "example", "end": "example"}))
+                && one_of.iter().all(|call| call["zone"].is_null()),
+            "{one_of:?}"
+        );
         let nothing = mended("Cannot reach api.example.org", text(&["a"], &["a"]), json!({"a": "example"}));
         assert_eq!(nothing, Vec::<Value>::new());
     }
