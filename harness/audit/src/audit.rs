@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
+use std::thread::{self, JoinHandle, Scope, ScopedJoinHandle};
 use std::time::Duration;
 
 use healbench_core::ToolSpec;
@@ -90,7 +90,15 @@ impl From<McpError> for AuditError {
 /// [`AuditError`] if the server does not start, or if the options do not fit it. What it does wrong later is a finding.
 pub fn audit(
     options: &Options,
-    start: &mut dyn FnMut() -> Result<Server, AuditError>,
+    start: &(dyn Fn() -> Result<Server, AuditError> + Sync),
+) -> Result<AuditReport, AuditError> {
+    thread::scope(|scope| audit_in(scope, options, start))
+}
+
+fn audit_in<'s, 'e>(
+    scope: &'s Scope<'s, 'e>,
+    options: &'e Options,
+    start: &'e (dyn Fn() -> Result<Server, AuditError> + Sync),
 ) -> Result<AuditReport, AuditError> {
     let server = start()?;
     let info = server.session.server_info().clone();
@@ -107,8 +115,10 @@ pub fn audit(
     }
     let mut auditor = Auditor {
         options,
+        scope,
         start,
         server: Some(server),
+        next: None,
         ending: Vec::new(),
         findings: Vec::new(),
         notes: Vec::new(),
@@ -121,8 +131,11 @@ pub fn audit(
     auditor.vocabulary = definitions.iter().take(MAX_TOOLS).filter_map(|tool| Some(loaded(tool).ok()?.1)).collect();
     let mut tools = Vec::new();
     for (definition, schema, spec) in &known {
-        if options.allow_writes && !tools.is_empty() {
-            auditor.let_go();
+        if options.allow_writes {
+            if !tools.is_empty() {
+                auditor.let_go();
+            }
+            auditor.prepare(tools.len() + 1 < known.len());
         }
         auditor.check_definition(definition);
         tools.push(auditor.tool(definition, schema, spec, &known)?);
@@ -209,11 +222,14 @@ fn loaded(definition: &ToolDefinition) -> Result<(Value, ToolSpec), String> {
     Ok((schema, tool.advertised()))
 }
 
-pub(crate) struct Auditor<'a> {
-    pub(crate) options: &'a Options,
-    start: &'a mut dyn FnMut() -> Result<Server, AuditError>,
+pub(crate) struct Auditor<'s, 'e> {
+    pub(crate) options: &'e Options,
+    scope: &'s Scope<'s, 'e>,
+    start: &'e (dyn Fn() -> Result<Server, AuditError> + Sync),
     /// `None` after it ended.
     pub(crate) server: Option<Server>,
+    /// The server for the next tool, which starts while this one is audited.
+    next: Option<ScopedJoinHandle<'s, Result<Server, AuditError>>>,
     /// Servers that are being ended, which takes some of them a while.
     ending: Vec<JoinHandle<()>>,
     pub(crate) findings: Vec<Finding>,
@@ -222,7 +238,7 @@ pub(crate) struct Auditor<'a> {
     pub(crate) vocabulary: Vec<ToolSpec>,
 }
 
-impl Drop for Auditor<'_> {
+impl Drop for Auditor<'_, '_> {
     fn drop(&mut self) {
         self.let_go();
         for thread in self.ending.drain(..) {
@@ -239,7 +255,15 @@ pub(crate) enum Called {
     Died(String),
 }
 
-impl Auditor<'_> {
+impl Auditor<'_, '_> {
+    /// Takes a server for the next tool, and starts another one for the tool after it if there is one.
+    fn prepare(&mut self, has_more: bool) {
+        if self.server.is_none() {
+            self.server = self.next.take().and_then(|next| next.join().ok()?.ok());
+        }
+        self.next = has_more.then(|| self.scope.spawn(self.start));
+    }
+
     /// Ends the server while the audit goes on.
     fn let_go(&mut self) {
         if let Some(server) = self.server.take() {

@@ -84,7 +84,7 @@ impl Subject<'_> {
     }
 }
 
-impl Auditor<'_> {
+impl Auditor<'_, '_> {
     pub(crate) fn tool(
         &mut self,
         definition: &ToolDefinition,

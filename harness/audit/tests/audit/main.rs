@@ -9,7 +9,7 @@ mod texts;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use healbench_audit::{
@@ -44,16 +44,16 @@ fn options() -> Options {
 fn try_audit(mode: &str, options: &Options) -> (Result<AuditReport, AuditError>, usize) {
     let supervisor = Supervisor::new(test_server(), Arc::clone(&options.stop));
     let program = test_server().display().to_string();
-    let mut starts = 0;
-    let result = audit(options, &mut || {
-        starts += 1;
+    let starts = AtomicUsize::new(0);
+    let result = audit(options, &|| {
+        starts.fetch_add(1, Ordering::Relaxed);
         let folder = TempDir::new().unwrap();
         let words: Vec<String> = std::iter::once(program.as_str()).chain(mode.lines()).map(str::to_owned).collect();
         let command = ServerCommand { dir: Some(folder.path().into()), ..ServerCommand::new(&words, &[]).unwrap() };
         let session = McpSession::start(&supervisor, &Endpoint::Command(command), &LIMITS)?;
         Ok(Server { session, folder })
     });
-    (result, starts)
+    (result, starts.into_inner())
 }
 
 fn audited(mode: &str, options: &Options) -> AuditReport {

@@ -44,7 +44,7 @@ pub(crate) fn audit(args: &AuditArgs, terminal: &Terminal) -> Result<ExitStatus,
         stop: Arc::clone(supervisor.stop()),
     };
     let report =
-        healbench_audit::audit(&options, &mut || start_server(&supervisor, &args.server, args.fixture.as_deref()))?;
+        healbench_audit::audit(&options, &|| start_server(&supervisor, &args.server, args.fixture.as_deref()))?;
     let changes = baseline.as_ref().map(|baseline| changes(baseline, &report));
     if let Some(path) = &args.write_calls {
         write_atomically(path, &first_calls_file(&report))?;

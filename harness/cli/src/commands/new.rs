@@ -94,7 +94,7 @@ fn tried_calls(args: &NewArgs, supervisor: &Supervisor, session: &McpSession) ->
     }
     let stop = Arc::clone(supervisor.stop());
     let options = Options { tools, base_only: true, call_timeout: CALL_TIMEOUT, stop, ..Options::default() };
-    let found = healbench_audit::audit(&options, &mut || start_server(supervisor, &args.server, None));
+    let found = healbench_audit::audit(&options, &|| start_server(supervisor, &args.server, None));
     // A server that does not start again has no call that is known to be right.
     let tools = found.map(|report| report.tools).unwrap_or_default();
     tools.into_iter().filter_map(|tool| Some((tool.name, tool.base?))).collect()
