@@ -89,11 +89,12 @@ pub(crate) enum Command {
     Validate(ValidateArgs),
     /// Write a first scenario for an MCP server, with the list of its tools.
     New(NewArgs),
-    /// Call the tools of an MCP server with wrong arguments, and score what its errors tell a reader. Needs no model.
+    /// Call the tools of an MCP server with wrong arguments, and score how much its errors help a reader. Needs no
+    /// model.
     Audit(AuditArgs),
     /// Run an MCP server behind the guardrails, over standard input and output.
     Proxy(ProxyArgs),
-    /// Read the logs of agents into a run: what they did after errors.
+    /// Import logs of agents into a run, to see what they did after errors.
     Import(ImportArgs),
     /// Serve a scenario as an MCP server on standard input and output, for a client to try.
     Serve(ServeArgs),
@@ -111,17 +112,17 @@ pub(crate) enum Command {
     Slurm(SlurmArgs),
     /// Print the report of a run.
     Report(ReportArgs),
-    /// Print the error texts of a run by what they cost, and what agents did after them.
+    /// Rank the error texts of a run by cost, and print what agents did after them.
     Errors(ErrorsArgs),
-    /// Fit a simulated reader to what agents did after errors, and judge it by what it has not seen.
+    /// Fit a simulated reader to what agents did after errors, and evaluate it on held-out tasks.
     Calibrate(CalibrateArgs),
-    /// Compare what agents did after errors with what a simulated reader is expected to do.
+    /// Compare what agents did after errors with the predictions of a simulated reader.
     Predict(PredictArgs),
     /// Compare two runs, or the conditions, formats or agents of one. Exits with 4 if nothing can be compared.
     Compare(CompareArgs),
     /// Serve the runs of a folder to browsers on this machine.
     View(ViewArgs),
-    /// Make a page of `view`, as a process of it.
+    /// Render a page of `view`, as its child process.
     #[command(hide = true)]
     Page(PageArgs),
     /// Read texts: JSON lines with `id`, `tool`, `known_tools`, `schema`, `arguments` and `text` on standard input.
@@ -245,8 +246,8 @@ pub(crate) struct ValidateArgs {
     /// Scenario files, folders of them, or names of built-in suites.
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// List the texts that give an agent a value which it has to know or to find: the prompt, the texts of tools, and the error
-    /// texts of each format for the scheduled mistakes.
+    /// List the texts that give away a value that an agent must know or find: the prompt, the texts of tools, and the
+    /// error texts of each format for the scheduled mistakes.
     #[arg(long)]
     pub(crate) leaks: bool,
     /// The form of the leaks to print or to write to a file: terminal, json. May be repeated [default: terminal]
@@ -266,7 +267,8 @@ pub(crate) struct CallArgs {
     /// The scenario whose environment answers. All calls act on the same environment, in order.
     #[arg(long, value_name = "FILE")]
     pub(crate) scenario: Option<PathBuf>,
-    /// A JSON file with a list of tools, as MCP's `tools/list` gives it; valid calls are answered with `OK`, or with an example of the tool's `outputSchema`.
+    /// A JSON file with a list of tools, as returned by MCP's `tools/list`; valid calls are answered with `OK`, or
+    /// with an example of the tool's `outputSchema`.
     #[arg(long, value_name = "FILE")]
     pub(crate) tools: Option<PathBuf>,
     #[command(flatten)]
@@ -274,7 +276,7 @@ pub(crate) struct CallArgs {
     /// The output format [default: json for one format or condition, text for several]
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) output: Option<CallOutput>,
-    /// Print what simulated readers find in each text, with the words that it was read from.
+    /// Print what simulated readers find in each text, and the words that say it.
     #[arg(long)]
     pub(crate) read: bool,
 }
@@ -317,7 +319,7 @@ pub(crate) struct ShowArgs {
         ),
     )]
     pub(crate) guardrails: Option<String>,
-    /// The condition, in the same way: its name in the run, or that of a built-in condition.
+    /// The condition, in the same way: its name in the run, or a built-in condition.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["guardrails", "format"])]
     pub(crate) condition: Option<String>,
     /// The error format, in the same way: its name in the run, or one that `healbench run --format` takes. Without `healing` a
@@ -382,10 +384,11 @@ pub(crate) struct ReportArgs {
     /// `inspect view` for each agent and condition, in an empty or new folder). May be repeated [default: terminal]
     #[arg(long, value_name = "FORM[=FILE]")]
     pub(crate) output: Vec<Output<ReportForm>>,
-    /// Print every row, all metrics and how to read them, instead of what fits on one screen.
+    /// Print every row and metric, with explanations, instead of one screen.
     #[arg(long)]
     pub(crate) all: bool,
-    /// Print all of that, and the results of each scenario; with `--output csv`, a line for each scenario, agent and condition.
+    /// Like `--all`, with the results of each scenario; with `--output csv`, a line for each scenario, agent and
+    /// condition.
     #[arg(long)]
     pub(crate) by_scenario: bool,
 }
@@ -446,8 +449,8 @@ pub(crate) struct NewArgs {
     /// Start this MCP server and ask for its tools.
     #[arg(long, required = true)]
     pub(crate) from_server: bool,
-    /// The folder for `first.yaml` and `tools.json`, or a `.json` file for the list of tools alone. A scenario that exists is
-    /// kept, the list of tools is written again.
+    /// The folder for `first.yaml` and `tools.json`, or a `.json` file for the list of tools alone. An existing
+    /// scenario is kept; the list of tools is overwritten.
     #[arg(long, value_name = "PATH", default_value = "scenarios")]
     pub(crate) out: PathBuf,
     #[command(flatten)]
@@ -456,19 +459,19 @@ pub(crate) struct NewArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct AuditArgs {
-    /// A file with calls that are right, and with calls that are wrong for reasons that no schema states (docs/audit.md).
+    /// A file with valid calls, and with calls that are wrong although they fit the schema (docs/audit.md).
     #[arg(long, value_name = "FILE")]
     pub(crate) calls: Option<PathBuf>,
-    /// Audit this tool, whatever it may do. May be repeated [default: the tools that are read-only by their annotations]
+    /// Audit this tool, even if it may write. May be repeated [default: the tools annotated as read-only]
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: Vec<String>,
-    /// Audit all tools, also those that may write. The server starts anew for each of them.
+    /// Audit all tools, including those that may write. The server is restarted for each tool.
     #[arg(long, conflicts_with = "tool")]
     pub(crate) allow_writes: bool,
     /// Start the server in a copy of this folder, which is then `{dir}`.
     #[arg(long, value_name = "FOLDER", conflicts_with = "url")]
     pub(crate) fixture: Option<PathBuf>,
-    /// The seconds that a call may take.
+    /// The time limit of a call, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub(crate) call_timeout: u32,
     /// Exit 1 if the score is below this, or unknown, or if the schema of a tool is broken.
@@ -477,7 +480,7 @@ pub(crate) struct AuditArgs {
     /// An earlier audit, as written by `--output json=FILE`; exit 1 if something became worse.
     #[arg(long, value_name = "FILE")]
     pub(crate) baseline: Option<PathBuf>,
-    /// Write a first file for `--calls` with what the audit found out. A file that exists is kept.
+    /// Write a first file for `--calls` from the results of the audit. An existing file is kept.
     #[arg(long, value_name = "FILE")]
     pub(crate) write_calls: Option<PathBuf>,
     /// The format to print or to write to a file: terminal, json, junit, markdown, sarif, badge, svg. May be repeated [default: terminal]
@@ -499,14 +502,14 @@ pub(crate) struct ProxyArgs {
     /// Turn the JSON-RPC errors -32602 and -32603 that answer a call into results, which clients show to their models.
     #[arg(long)]
     pub(crate) errors_as_results: bool,
-    /// Append to this file what the guardrails did, one JSON object a line. It has no texts, only their hashes.
+    /// Append the changes made by the guardrails to this file, as JSON lines. It has no texts, only their hashes.
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,
-    /// Write a row for each call and one for the session into files of this folder, one JSON object a line. Rows of calls have
-    /// their arguments.
+    /// Write a row for each call and one for the session to files in this folder, as JSON lines. Rows have the
+    /// arguments of calls.
     #[arg(long, value_name = "DIR")]
     pub(crate) record: Option<PathBuf>,
-    /// Write the texts of answers into these rows too, so that `healbench import` reads them. Secrets that the server is given are masked.
+    /// Also write the texts of answers to these rows, for `healbench import`. The server's secrets are masked.
     #[arg(long, requires = "record")]
     pub(crate) record_texts: bool,
     /// The server and its arguments. It gets all environment variables.
@@ -572,8 +575,8 @@ pub(crate) struct GateArgs {
     /// The run to check.
     #[arg(value_name = "CANDIDATE", value_parser = run_name(), required_unless_present_any = ["perf", "between"], conflicts_with_all = ["perf", "between"])]
     pub(crate) candidate: Option<PathBuf>,
-    /// Compare two agents of the run BASE, named as in its report. A run alternates them, so that a provider that changes
-    /// meanwhile changes both.
+    /// Compare two agents of the run BASE, named as in its report. A run alternates them, so a change of the provider
+    /// affects both.
     #[arg(long, num_args = 2, value_names = ["BASE_AGENT", "CANDIDATE_AGENT"], conflicts_with = "perf")]
     pub(crate) between: Option<Vec<String>>,
     /// Check the speed measured by `cargo bench --bench paired -- --out FILE`.

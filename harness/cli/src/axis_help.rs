@@ -29,8 +29,8 @@ pub(crate) fn vary_help(verb: &str) -> String {
     };
     let axes = AXES.each_ref().map(axis).join(", ");
     format!(
-        "{verb} each condition with these values of an axis, as in `content=diagnosis,expected`; of several axes, separated by \
-         `;`, every combination. A named condition comes first as it is. Axes: {axes}"
+        "{verb} each condition with these values of an axis, as in `content=diagnosis,expected`. Several axes, separated by `;`, \
+         form all combinations. The unchanged named condition comes first. Axes: {axes}"
     )
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn vary_help(verb: &str) -> String {
 pub(crate) fn conditions_help(end: &str) -> String {
     let names = CONDITIONS.each_ref().map(|entry| entry.name).join(", ");
     format!(
-        "Named conditions ({names}, or NAME of a `[condition.NAME]` table in healbench.toml), in the place of \
+        "Named conditions ({names}, or NAME of a `[condition.NAME]` table in healbench.toml), instead of \
          `--guardrails` and `--format`{end}"
     )
 }

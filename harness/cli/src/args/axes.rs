@@ -15,9 +15,10 @@ pub(crate) struct AxisArgs {
     /// Scenario files, folders of them, or names of built-in suites or of their scenarios; `families` for all nine suites by mechanism.
     #[arg(value_name = "SCENARIO|SUITE", default_value = ALL_FAMILIES)]
     pub(crate) scenarios: Vec<PathBuf>,
-    /// Agents: a simulated reader `scripted:PROFILE`, with a shipped profile or a TOML file; `scripted` for `blind`, `careless`,
-    /// `typical`, `careful` and `perfect`; `openai:MODEL`, `openai-responses:MODEL`, `anthropic:MODEL`, `gemini:MODEL`, or `model:NAME` of a table
-    /// in healbench.toml [default: scripted:perfect,scripted:persistent,scripted:yielding; `scripted` when every scenario holds a claim]
+    /// Agents: a simulated reader `scripted:PROFILE`, with a shipped profile or a TOML file; `scripted` for `blind`,
+    /// `careless`, `typical`, `careful` and `perfect`; `openai:MODEL`, `openai-responses:MODEL`, `anthropic:MODEL`,
+    /// `gemini:MODEL`, or `model:NAME` of a table in healbench.toml [default:
+    /// scripted:perfect,scripted:persistent,scripted:yielding; `scripted` if every scenario has a claim]
     #[arg(long, value_name = "LIST", value_delimiter = ',', env = "HEALBENCH_AGENT")]
     pub(crate) agent: Vec<String>,
     #[arg(
@@ -50,8 +51,8 @@ pub(crate) struct AxisArgs {
     /// How episodes of models begin: `seeded`, with the scheduled mistake as the model's first call, or `natural`, with the task only.
     #[arg(long, value_name = "LIST", value_delimiter = ',', env = "HEALBENCH_OPENING", default_value = "seeded")]
     pub(crate) opening: Vec<String>,
-    /// The file with `[model.NAME]` tables, and with `[run]`, which sets the options of `run` and `plan` that neither the
-    /// command line nor the environment sets [default: healbench.toml, here or in the nearest folder above]
+    /// The file with `[model.NAME]` tables and a `[run]` table with options of `run` and `plan`, which the command
+    /// line and the environment override [default: healbench.toml, here or in the nearest folder above]
     #[arg(long, value_name = "FILE", env = "HEALBENCH_CONFIG")]
     pub(crate) config: Option<PathBuf>,
     /// A price table that replaces the shipped one (agents/prices.toml).

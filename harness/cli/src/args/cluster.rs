@@ -56,8 +56,8 @@ pub(crate) struct ShardArgs {
     /// The time limit of each shard, 80% of which is planned for: `HH:MM` or `HH:MM:SS`.
     #[arg(long, value_name = "TIME", requires = "shards", value_parser = clap::value_parser!(TimeLimit))]
     pub(crate) time: Option<TimeLimit>,
-    /// A run of the same kind from which the speed and the size of the files are taken. Needed for models and servers; others are
-    /// measured by a few thousand episodes on this machine.
+    /// A similar run to take the speed and file sizes from. Needed for models and servers; other runs are measured
+    /// with a few thousand episodes on this machine.
     #[arg(long, value_name = "RUN", requires = "shards")]
     pub(crate) pilot: Option<PathBuf>,
 }
@@ -73,22 +73,22 @@ pub(crate) struct SlurmArgs {
     /// The time limit of a shard: `HH:MM` or `HH:MM:SS`.
     #[arg(long, value_name = "TIME", default_value = "01:00", value_parser = clap::value_parser!(TimeLimit))]
     pub(crate) time: TimeLimit,
-    /// A run of the same kind from which `auto` takes the speed.
+    /// A similar run from which `auto` takes the speed.
     #[arg(long, value_name = "RUN")]
     pub(crate) pilot: Option<PathBuf>,
     /// The cores of a shard.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) cpus: u16,
-    /// The largest number of shards that run at once.
+    /// The maximum number of shards that run at once.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_running: Option<u32>,
     /// A line for the header of both jobs, such as `--sbatch --partition=short`. May be repeated.
     #[arg(long = "sbatch", value_name = "OPTION", allow_hyphen_values = true)]
     pub(crate) options: Vec<String>,
-    /// A folder on a disk of the node, in which shards are written first. `$TMPDIR` is taken from the job.
+    /// Write shards to this folder on the node's disk first. The job expands `$TMPDIR`.
     #[arg(long, value_name = "DIR")]
     pub(crate) scratch: Option<String>,
-    /// Record the answers of models, for each shard in a folder of its own, and merge the recordings with the shards.
+    /// Record the answers of models, in a separate folder for each shard, and merge the recordings with the shards.
     #[arg(long)]
     pub(crate) record: bool,
     /// Run this shell command after the merge, with the run's directory in `HEALBENCH_RUN`.

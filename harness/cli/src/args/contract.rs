@@ -30,7 +30,7 @@ pub(crate) enum ContractCommand {
         /// current ones]
         #[arg(value_name = "CURRENT")]
         current: Option<PathBuf>,
-        /// What the servers do with undeclared fields.
+        /// How the servers treat undeclared fields.
         #[arg(long, value_name = "POLICY", default_value = "reject", value_parser = undeclared_parser())]
         undeclared: Undeclared,
     },
@@ -41,10 +41,10 @@ pub(crate) enum ContractCommand {
         /// The lockfile [default: contracts.lock]
         #[arg(long, value_name = "FILE")]
         lockfile: Option<PathBuf>,
-        /// What the server does with undeclared fields.
+        /// How the server treats undeclared fields.
         #[arg(long, value_name = "POLICY", default_value = "reject", value_parser = undeclared_parser())]
         undeclared: Undeclared,
-        /// The least severity of a change that exits with 1.
+        /// The lowest severity of a change that exits with 1.
         #[arg(long, value_name = "LEVEL", value_enum, default_value_t = FailOn::Cosmetic)]
         fail_on: FailOn,
     },
@@ -87,7 +87,7 @@ pub(crate) struct ContractSources {
     /// Scenario files, folders of them, or names of built-in suites.
     #[arg(value_name = "SCENARIO|SUITE", required_unless_present = "tools", conflicts_with = "tools")]
     pub(crate) scenarios: Vec<PathBuf>,
-    /// A JSON file with a list of tools, as MCP's `tools/list` gives it, instead of scenarios.
+    /// A JSON file with a list of tools, as returned by MCP's `tools/list`, instead of scenarios.
     #[arg(long, value_name = "FILE")]
     pub(crate) tools: Option<PathBuf>,
 }

@@ -20,7 +20,7 @@ pub(crate) struct ErrorsArgs {
     /// Print the counts of each agent, condition, tool or kind before the texts; with `--output csv`, instead of them.
     #[arg(long, value_enum, value_name = "AXIS")]
     pub(crate) by: Option<ErrorGrouping>,
-    /// The errors to count. With `flag`, those that were sent as successes count as successes.
+    /// The errors to count. With `flag`, errors that were sent as successes count as successes.
     #[arg(long, value_enum, value_name = "WHICH", default_value = "all")]
     pub(crate) errors: ErrorSources,
     /// Also count episodes with a task that was injected to attack the agent.
@@ -88,7 +88,7 @@ impl From<ErrorGrouping> for ErrorAxis {
 pub(crate) enum ErrorSources {
     /// All errors.
     All,
-    /// Only those that a flag of the source tells.
+    /// Only errors that the source flags.
     Flag,
 }
 

@@ -3,8 +3,8 @@ use std::path::PathBuf;
 use clap::Args;
 use healbench_import::{NamePattern, Router, SOURCES};
 
-/// Reads the logs of agents into a run: files, folders, which are searched, or `-` for standard input. Archives (.tar) and compressed
-/// files (.gz, .zst) are read as they are. Nothing leaves the machine, and credentials are masked.
+/// Imports logs of agents into a run: files, folders, which are searched, or `-` for standard input. Archives (.tar)
+/// and compressed files (.gz, .zst) are read directly. Nothing leaves the machine, and credentials are masked.
 #[derive(Debug, Args)]
 #[command(after_help = format!("Sources: {}.\n\nThe forms are described in docs/traces.md.", source_names()))]
 pub(crate) struct ImportArgs {
@@ -14,7 +14,7 @@ pub(crate) struct ImportArgs {
     /// The directory to write the run to.
     #[arg(long, short, value_name = "RUN")]
     pub(crate) out: PathBuf,
-    /// The source of all files, instead of recognizing each.
+    /// The source of all files [default: recognized for each file]
     #[arg(long, value_name = "NAME")]
     pub(crate) source: Option<String>,
     /// The model of conversations that do not name theirs.
@@ -23,20 +23,21 @@ pub(crate) struct ImportArgs {
     /// Keep only calls of tools whose names match a pattern, such as `mcp__*`. May be repeated.
     #[arg(long, value_name = "GLOB")]
     pub(crate) tools: Vec<NamePattern>,
-    /// Leave out calls of tools whose names match. May be repeated.
+    /// Omit calls of tools whose names match. May be repeated.
     #[arg(long, value_name = "GLOB")]
     pub(crate) skip_tools: Vec<NamePattern>,
-    /// Count calls of these tools as those of a shell, beside the known ones (`Bash`, `shell`, …): in no ranking. May be repeated.
+    /// Treat these tools as shells, like the known ones (`Bash`, `shell`, …): rankings exclude their calls. May be
+    /// repeated.
     #[arg(long, value_name = "GLOB")]
     pub(crate) shell: Vec<NamePattern>,
-    /// Unwrap a tool that calls other tools, by the arguments with the name and the arguments:
+    /// Unwrap a tool that calls other tools: name its arguments that hold the other tool's name and arguments, as in
     /// `execute-tool=server_name/tool_name:params`. May be repeated.
     #[arg(long, value_name = "TOOL=NAMES:ARGUMENTS")]
     pub(crate) router: Vec<Router>,
     /// Mask all values in arguments and texts. Error texts keep their wording.
     #[arg(long)]
     pub(crate) redact: bool,
-    /// End at the first part of a log that cannot be read, instead of leaving it out.
+    /// Stop at the first unreadable part of a log, instead of skipping it.
     #[arg(long)]
     pub(crate) strict: bool,
 }

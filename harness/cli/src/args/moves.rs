@@ -9,8 +9,8 @@ use super::errors::{ErrorSources, WithEpisodes};
 use super::forms::TextForm;
 use crate::run_name::run_name;
 
-/// Fits a simulated reader to what agents did after errors, in runs or imported logs, and judges it by tasks and suites that it was not
-/// fitted to. Agents that are not fitted inform what kinds of errors have in common.
+/// Fits a simulated reader to what agents did after errors, in runs or imported logs, and evaluates it on held-out
+/// tasks and suites. The other agents only inform the effects of kinds of errors.
 #[derive(Debug, Args)]
 pub(crate) struct CalibrateArgs {
     /// Runs: directories, names in `runs`, or `latest`.
@@ -19,7 +19,7 @@ pub(crate) struct CalibrateArgs {
     /// The agents to fit, taken as one [default: all]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) agent: Vec<String>,
-    /// Write the profile to a file, which is replaced, for `run --agent scripted:FILE` and `predict`.
+    /// Write the profile to this file, replacing it, for `run --agent scripted:FILE` and `predict`.
     #[arg(long, short, value_name = "FILE.toml")]
     pub(crate) out: Option<PathBuf>,
     /// The source of the runs, with version and licence, for the head of the profile [default: the names of the runs]
@@ -29,8 +29,8 @@ pub(crate) struct CalibrateArgs {
     pub(crate) moves: MoveArgs,
 }
 
-/// Compares the moves that a simulated reader is expected to make after errors with those that agents made. Use runs that it was not fitted
-/// to.
+/// Compares the moves that a simulated reader is expected to make after errors with the moves of agents. Use runs that
+/// it was not fitted to.
 #[derive(Debug, Args)]
 pub(crate) struct PredictArgs {
     /// Runs: directories, names in `runs`, or `latest`.
@@ -55,7 +55,7 @@ pub(crate) struct MoveArgs {
     /// Only scenarios of these suites.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) suite: Vec<String>,
-    /// The errors to count. With `flag`, those that were sent as successes count as successes.
+    /// The errors to count. With `flag`, errors that were sent as successes count as successes.
     #[arg(long, value_enum, value_name = "WHICH", default_value = "all")]
     pub(crate) errors: ErrorSources,
     /// Also count episodes with a task that was injected to attack the agent.

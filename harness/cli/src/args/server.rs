@@ -8,7 +8,7 @@ use healbench_mcp::{Address, Endpoint, McpError, ServerCommand};
 /// The server that a command talks to.
 #[derive(Debug, Args)]
 pub(crate) struct ServerArgs {
-    /// The URL of a server that runs already (streamable HTTP), instead of a command.
+    /// The URL of a running server (streamable HTTP), instead of a command.
     #[arg(long, value_name = "URL")]
     pub(crate) url: Option<String>,
     /// The environment variable with the bearer token for `--url`.

@@ -13,7 +13,7 @@ pub(crate) struct SizeArgs {
     /// Print how many scenarios and trials would settle a difference of success rates: `5points`, `5pp` or `0.05`.
     #[arg(long, value_name = "POINTS", value_parser = parse_detect)]
     pub(crate) detect: Option<f64>,
-    /// The probability with which it has to be settled.
+    /// The required probability of settling it.
     #[arg(long, value_name = "SHARE", default_value = "80%", value_parser = parse_power, requires = "detect")]
     pub(crate) power: f64,
     /// The expected share of pairs that differ when there is no difference.
