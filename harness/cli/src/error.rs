@@ -180,10 +180,10 @@ impl CliError {
 fn help_with_room(message: &str) -> Option<String> {
     let limit = || {
         let limit = getrlimit(Resource::RLIMIT_FSIZE).map_or(0, |(soft, _)| soft);
-        format!("a file that is written here may have {limit} bytes at most: raise the limit with `ulimit -f`")
+        format!("files are limited to {limit} bytes: raise the limit with `ulimit -f`")
     };
     let disk = || "the disk is full: make room, or write to another one".to_owned();
-    let quota = || "your quota of the disk is used up: make room, or write to another one".to_owned();
+    let quota = || "your disk quota is used up: make room, or write to another one".to_owned();
     let wants: [(Errno, &dyn Fn() -> String); 3] =
         [(Errno::ENOSPC, &disk), (Errno::EDQUOT, &quota), (Errno::EFBIG, &limit)];
     let says = |error: io::Error| {
@@ -428,7 +428,7 @@ impl From<ComparisonError> for CliError {
             ComparisonError::Report { .. } => plain,
             ComparisonError::Axis(axis) => plain.help(format!("known: {}", axis.known.join(", "))),
             ComparisonError::NoPairs { .. } => {
-                plain.help("it takes scored episodes of at least two clusters of scenarios")
+                plain.help("this needs scored episodes of at least two clusters of scenarios")
             }
             ComparisonError::TooFew { .. } => plain.help("compare by an axis with several values, or with another run"),
             ComparisonError::Seeds { .. } => plain

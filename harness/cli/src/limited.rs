@@ -161,4 +161,4 @@ impl Ended {
 }
 
 /// The advice for a [`Ended::failure`].
-pub(crate) const FAILURE_HELP: &str = "a template or a file of the run is damaged, or made to ask for it";
+pub(crate) const FAILURE_HELP: &str = "a template or a file of the run is damaged or malicious";

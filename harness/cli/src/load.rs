@@ -288,11 +288,11 @@ fn environment_of(scenarios: &[Scenario]) -> Result<PlannedEnvironment, CliError
     }
     if let Some(simulated) = scenarios.iter().find(|scenario| scenario.server.is_none()) {
         return Err(CliError::new(format_args!(
-            "`{}` is played in the simulator, and other scenarios on servers",
+            "`{}` runs in the simulator, and other scenarios on servers",
             simulated.id
         ))
         .kind(ErrorKind::Invalid)
-        .help("a run has one kind of environment: name the scenarios of each in a run of their own"));
+        .help("a run has one kind of environment: use a separate run for each"));
     }
     names.sort_unstable();
     names.dedup();

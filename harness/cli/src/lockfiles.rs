@@ -66,7 +66,7 @@ fn add_known_contracts(awareness: &mut ContractAwareness, lockfile: &Lockfile, i
 fn no_contracts(path: &Path, subject: &str, lockfile: &Lockfile) -> CliError {
     let known: Vec<&str> = lockfile.scenarios.keys().take(3).map(String::as_str).collect();
     CliError::new(format_args!("lockfile `{}` has no contracts of {subject}", path.display()))
-        .help(format!("it has those of {}; write one with `healbench contract lock`", known.join(", ")))
+        .help(format!("it has contracts of {}; write one with `healbench contract lock`", known.join(", ")))
 }
 
 /// Reads a lockfile.

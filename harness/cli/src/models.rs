@@ -160,7 +160,7 @@ impl ModelClients {
         let clients = ModelClients::new(run_spec, cassettes, shards, supervisor)?;
         clients.preflight(run_spec, supervisor.stop(), terminal)?;
         for name in unpriced_models {
-            terminal.note(&format!("{}: its price is unknown, so is what it costs", plain_text(name)));
+            terminal.note(&format!("{}: its price is unknown, so its cost is unknown too", plain_text(name)));
         }
         Ok(clients)
     }
@@ -300,7 +300,7 @@ impl ModelClients {
             seen.push(&factory.backend);
             let Some(endpoint) = factory.backend.endpoint() else { continue };
             let checked =
-                endpoint.preflight(stop, &|reason| terminal.note(&format!("{spec}: waits for the server: {reason}")));
+                endpoint.preflight(stop, &|reason| terminal.note(&format!("{spec}: waiting for the server: {reason}")));
             if stop.load(Ordering::Relaxed) {
                 return Err(CliError::interrupted());
             }

@@ -150,7 +150,7 @@ fn spawn_ticker(reporter: Arc<ProgressReporter>) -> (Sender<()>, JoinHandle<()>)
                 if let Err(error) = reporter.run.write_progress(&snapshot)
                     && !std::mem::replace(&mut reported, true)
                 {
-                    reporter.terminal.note(&format!("how far the run is cannot be written down: {error}"));
+                    reporter.terminal.note(&format!("cannot save the progress of the run: {error}"));
                 }
             }
             if stopped.recv_timeout(TICK_INTERVAL) != Err(RecvTimeoutError::Timeout) {

@@ -129,8 +129,8 @@ fn measure_merge(run: &RunDir, plan: &Plan, episodes: Episodes) -> Result<f64, C
 fn measure_run(path: &Path) -> Result<Pilot, CliError> {
     let (run, manifest) = RunDir::open(path)?;
     let unknown = || {
-        CliError::new(format_args!("`{}` does not tell how long it took", path.display()))
-            .help("take a run of some minutes that was not resumed")
+        CliError::new(format_args!("`{}` does not record how long it took", path.display()))
+            .help("use a run of some minutes that was not resumed")
     };
     let times = manifest.times().ok_or_else(unknown)?;
     let parse = |text: &str| text.parse::<jiff::Timestamp>().map_err(|_| unknown());

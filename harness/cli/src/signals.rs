@@ -20,7 +20,7 @@ pub(crate) const LIMIT: Duration = Duration::from_millis(1400);
 /// Calls `action` for each signal, in a thread of its own. A signal that was ignored when the program started stays ignored: `nohup`
 /// does so, and shells do for jobs in the background.
 pub(crate) fn on_signal(mut action: impl FnMut() + Send + 'static) -> Result<(), CliError> {
-    let failed = |source| CliError::new(format_args!("cannot install the handler of signals: {source}"));
+    let failed = |source| CliError::new(format_args!("cannot install the signal handler: {source}"));
     let ignored = ignored();
     let handled = SIGNALS.into_iter().filter(|signal| !ignored.contains(signal));
     // If this one is ignored, nobody learns how a process ends.
@@ -78,7 +78,7 @@ pub(crate) fn exit(processes: &WeakSupervisor) -> ! {
 /// Returns the path of this program, for others to start it.
 pub(crate) fn own_program() -> Result<PathBuf, CliError> {
     std::env::current_exe()
-        .map_err(|source| CliError::new(format_args!("healbench does not find its own program: {source}")))
+        .map_err(|source| CliError::new(format_args!("cannot find healbench's own program: {source}")))
 }
 
 /// Returns the signals that are ignored.

@@ -29,7 +29,7 @@ pub(crate) fn bless(args: &BlessArgs, terminal: &Terminal) -> Result<ExitStatus,
     // Check that the baseline can be read before writing it.
     Baseline::parse(&text).map_err(|source| GateError::Baseline { file: name.clone(), source })?;
     if before.as_deref() == Some(text.as_str()) {
-        terminal.note("the baseline is as it was");
+        terminal.note("the baseline is unchanged");
         return Ok(ExitStatus::Success);
     }
     if let Some(before) = before {

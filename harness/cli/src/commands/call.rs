@@ -39,11 +39,8 @@ pub(crate) fn call(args: &CallArgs, terminal: &Terminal) -> Result<ExitStatus, C
                 add_lockfile(&mut scenario.awareness, lockfile, &scenario.id)?;
             }
             if scenario.server.is_some() {
-                return Err(CliError::new(format_args!(
-                    "`{}` is played on a server, not in the simulator",
-                    scenario.id
-                ))
-                .help("run it, and look at its calls with `healbench show`"));
+                return Err(CliError::new(format_args!("`{}` runs on a server, not in the simulator", scenario.id))
+                    .help("run it, and look at its calls with `healbench show`"));
             }
             let world = scenario.world(Seed(args.conditions.seed), 0);
             (scenario.tools, world, scenario.awareness)

@@ -56,10 +56,8 @@ fn lock(sources: &ContractSources, path: &Path, terminal: &Terminal) -> Result<E
     write_lockfile(path, &lockfile.to_text()).map_err(|source| lockfile_error(path, &source))?;
     terminal.result(&format!("{locked} in {}\n", path.display()))?;
     if unchanged > 0 {
-        terminal.note(&format!(
-            "{} of the lockfile that were not named stay as they are",
-            pluralize(unchanged, "scenario")
-        ));
+        terminal
+            .note(&format!("{} of the lockfile that were not named are unchanged", pluralize(unchanged, "scenario")));
     }
     Ok(ExitStatus::Success)
 }

@@ -148,7 +148,7 @@ pub(super) fn refuse_trace(path: &Path, manifest: &RunManifest) -> Result<(), Cl
     }
     let name = path.to_string_lossy();
     Err(CliError::new(format_args!(
-        "{} is a trace: other programs recorded it, so it is no baseline and cannot be run",
+        "{} is a trace: other programs recorded it, so it cannot be a baseline and cannot be run",
         shell_quote(&name)
     ))
     .kind(ErrorKind::Invalid)

@@ -168,10 +168,10 @@ fn counts_text(counts: &Counts) -> String {
         pluralize(counts.flag_errors + counts.text_errors, "error"),
     ];
     let rest = [
-        (counts.text_errors, "of them told by their text only"),
-        (counts.shell_calls, "calls of a shell, in no ranking"),
+        (counts.text_errors, "of them recognized only by their text"),
+        (counts.shell_calls, "calls of shells, excluded from rankings"),
         (counts.shell_errors, "errors of a shell"),
-        (counts.attacks, "conversations with an attack, in no ranking"),
+        (counts.attacks, "conversations with an attack, excluded from rankings"),
         (counts.left_out, "calls left out"),
     ];
     parts.extend(rest.iter().filter(|(number, _)| *number > 0).map(|(number, of)| format!("{} {of}", count(*number))));

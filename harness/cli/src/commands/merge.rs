@@ -101,7 +101,7 @@ pub(crate) fn merge(args: &MergeArgs, terminal: &Terminal) -> Result<ExitStatus,
     on_complete(args.on_complete.as_deref(), merged.path(), &supervisor, terminal)?;
     let Some(shards) = &manifest.shards else { return Ok(ExitStatus::Success) };
     let missing: Vec<u32> = (1..=shards.count()).filter(|number| !shards.numbers().contains(number)).collect();
-    terminal.warn(&format!("partial: shards {} of {} are not in it", format_numbers(&missing), shards.count()));
+    terminal.warn(&format!("partial: shards {} of {} are missing", format_numbers(&missing), shards.count()));
     Ok(ExitStatus::Incomplete)
 }
 

@@ -65,8 +65,8 @@ fn head(found: &Calibration, read: &ReadMoves, source: Option<&str>) -> Fitted {
 pub(crate) fn predict(args: &PredictArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     let file = load_profile_file(&args.profile)?;
     let Some(moves) = file.profile.moves else {
-        let message = format!("`{}` is a profile of uptake: it expects no moves", args.profile);
-        let help = "take one of the kind `moves`, such as one that `healbench calibrate` wrote";
+        let message = format!("`{}` is a profile of uptake: it predicts no moves", args.profile);
+        let help = "use a profile of the kind `moves`, such as one that `healbench calibrate` wrote";
         return Err(CliError::new(message).kind(ErrorKind::Invalid).help(help));
     };
     outputs::check(&args.moves.output, std::iter::empty())?;

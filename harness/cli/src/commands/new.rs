@@ -34,7 +34,7 @@ pub(crate) fn new(args: &NewArgs, terminal: &Terminal) -> Result<ExitStatus, Cli
         return Err(CliError::new(
             "the URL holds a password, key or token, which would be stored in the scenario and with every run",
         )
-        .help("give it without, and name the variable with a bearer token in `--token-env`"));
+        .help("remove it, and name the variable with a bearer token in `--token-env`"));
     }
     let supervisor = supervise()?;
     // The server ends before it returns.
@@ -48,7 +48,7 @@ fn write_files(args: &NewArgs, supervisor: &Supervisor, terminal: &Terminal) -> 
     let definitions: Vec<&Value> = session.tools().iter().map(|tool| &tool.definition).collect();
     if definitions.is_empty() {
         return Err(
-            CliError::new("the server has no tools").help("a server may need arguments or variables to list any")
+            CliError::new("the server has no tools").help("a server may need arguments or variables to list its tools")
         );
     }
     let tools = format!("{:#}\n", json!({ "tools": definitions }));
@@ -66,7 +66,7 @@ fn write_files(args: &NewArgs, supervisor: &Supervisor, terminal: &Terminal) -> 
     let count = pluralize(definitions.len() as u64, "tool");
     terminal.note(&format!("{count}: {}", tools_file.display()));
     if !writes_scenario {
-        terminal.note(&format!("{} exists, and stays as it is", scenario_file.display()));
+        terminal.note(&format!("{} exists and is kept", scenario_file.display()));
         return Ok(());
     }
     let tried = tried_calls(args, supervisor, &session);
@@ -147,7 +147,7 @@ fn first_scenario(
             return Ok((text, refused.map(|text| plain_text(text.trim()).chars().take(MAX_REASON).collect())));
         }
     }
-    Err(CliError::new(format_args!("no call of a tool of `{}` could be made up", plain_text(name)))
+    Err(CliError::new(format_args!("cannot generate a call of a tool of `{}`", plain_text(name)))
         .help(format!("{} is written; write a scenario for it by hand", args.out.join(TOOLS_FILE).display())))
 }
 

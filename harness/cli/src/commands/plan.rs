@@ -62,7 +62,7 @@ pub(crate) fn plan(args: &PlanArgs, terminal: &Terminal) -> Result<ExitStatus, C
     }
     terminal.result(&out)?;
     if plan.agents.iter().any(|agent| agent.opening.is_some()) {
-        terminal.note("estimates are what conversations of `scripted:typical` would take, without any cache");
+        terminal.note("estimates assume conversations of `scripted:typical`, without any cache");
     }
     Ok(ExitStatus::Success)
 }
@@ -79,7 +79,7 @@ fn print_sizes(detect: f64, args: &SizeArgs, plan: &Plan, terminal: &Terminal) -
         None => SizeAssumptions { discordance: args.discordance, icc: args.icc.clone(), measured: None },
     };
     let sizes = sample_sizes(detect, args.power, assumptions, plan)
-        .ok_or_else(|| CliError::new("these values have no sample size"))?;
+        .ok_or_else(|| CliError::new("no sample size can be computed for these values"))?;
     outputs::check(&args.output, std::iter::empty())?;
     outputs::write(&args.output, TextForm::Terminal, terminal, |form, printed| match form {
         TextForm::Json => Ok(json(&sizes)?),

@@ -29,7 +29,7 @@ pub(crate) fn report(args: &ReportArgs, terminal: &Terminal) -> Result<ExitStatu
     let has = |form| args.output.iter().any(|output| output.renderer == form);
     let is_used = args.output.is_empty() || has(ReportForm::Terminal) || args.by_scenario && has(ReportForm::Csv);
     if (args.all || args.by_scenario) && !is_used {
-        return Err(CliError::new("`--all` and `--by-scenario` change none of these forms")
+        return Err(CliError::new("`--all` and `--by-scenario` do not apply to these forms")
             .kind(ErrorKind::Invalid)
             .help("`--all` is for the form `terminal`, and `--by-scenario` for `terminal` and `csv`"));
     }

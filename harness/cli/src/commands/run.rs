@@ -178,7 +178,7 @@ fn execute_and_save(
     let lost_tokens = checkpoints.as_ref().map_or(0, Checkpoints::lost_tokens);
     if args.budget.is_some() && lost_tokens > 0 {
         terminal.note(&format!(
-            "of the budget, {} tokens are for requests whose answers were lost: they may have been paid for",
+            "the budget includes {} tokens for requests whose answers were lost: they may have been billed",
             count(lost_tokens)
         ));
     }
@@ -291,7 +291,7 @@ fn print_ending(
         }
         Some(StopReason::Interrupt) => {
             if manifest.episodes_done > 0 {
-                terminal.note(&format!("what was run: healbench report {}", quoted_path(run)));
+                terminal.note(&format!("the results so far: healbench report {}", quoted_path(run)));
             }
             terminal.warn(&format!("continue with: {resume_command}"));
             Ok(ExitStatus::Interrupted)

@@ -49,7 +49,7 @@ pub(crate) fn slurm(args: &SlurmArgs, terminal: &Terminal) -> Result<ExitStatus,
     }
     let resolved = run_config::resolve(matches, words.iter().map(Into::into).collect())?;
     let Command::Run(run) = &crate::parse(&resolved.matches).command else {
-        return Err(CliError::new("the arguments after `--` are not those of `healbench run`"));
+        return Err(CliError::new("the arguments after `--` are not arguments of `healbench run`"));
     };
     let run_spec = build_run_spec(&run.axes, run.replay.is_some(), terminal)?;
     let has_models = run_spec.plan.agents.iter().any(|agent| agent.opening.is_some());
@@ -117,7 +117,7 @@ impl<'a> Scripts<'a> {
             .find(|path| path.to_str().is_none_or(|text| text.chars().any(|c| c.is_control() || "%\"\\".contains(c))));
         if let Some(path) = unprintable {
             let shown = path.to_string_lossy();
-            return Err(CliError::new(format_args!("`{}` cannot stand in a script", plain_text(&shown)))
+            return Err(CliError::new(format_args!("`{}` cannot be used in a script", plain_text(&shown)))
                 .help("choose a path without percent signs, double quotes, backslashes and control characters"));
         }
         let quoted = |path: &Path| shell_quote(&path.to_string_lossy());

@@ -131,7 +131,7 @@ fn check_reproducible(plan: &Plan) -> Result<(), CliError> {
         return Ok(());
     }
     if plan.is_trace() {
-        return Err(CliError::new("the episodes are those of a trace, which cannot be shown under other settings")
+        return Err(CliError::new("episodes of a trace cannot be shown under other settings")
             .kind(ErrorKind::Invalid)
             .help("leave out `--guardrails`, `--format`, `--condition` and `--vary`"));
     }

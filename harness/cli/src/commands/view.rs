@@ -107,7 +107,7 @@ impl AppState {
 pub(crate) fn view(args: &ViewArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     let folder = RunFolder::open(&args.folder)?;
     if !has_http_date(SystemTime::now()) {
-        return Err(CliError::new("this machine's clock is before 1970 or after 9999, which no HTTP answer can say")
+        return Err(CliError::new("the clock of this machine is before 1970 or after 9999, outside of HTTP dates")
             .help("set the clock, or write a page with `healbench report RUN --output html=FILE`"));
     }
     let port_error = |source: io::Error| {
@@ -243,7 +243,7 @@ async fn history(State(app): SharedState) -> Response {
 }
 
 async fn not_found() -> Response {
-    ErrorPage::not_found("there is no such page").into()
+    ErrorPage::not_found("page not found").into()
 }
 
 /// Makes a page. Its task ends the page's process in time, even if the client is gone.

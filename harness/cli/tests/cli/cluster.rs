@@ -101,7 +101,7 @@ fn parts_are_merged_and_the_whole_from_parts() {
     }
     let result = sandbox.start(&["merge", "shards", "--partial", "--out", "part"]);
     assert_eq!(result.code, Some(4), "{}", result.err);
-    assert!(result.err.contains("partial: shards 3 of 4 are not in it"), "{}", result.err);
+    assert!(result.err.contains("partial: shards 3 of 4 are missing"), "{}", result.err);
     assert!(result.out.contains("shard 1-2,4/4 of a run"), "{}", result.out);
     let gated = sandbox.start(&["bless", "part"]);
     assert_eq!(gated.code, Some(4), "{}", gated.err);

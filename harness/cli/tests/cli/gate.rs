@@ -34,7 +34,7 @@ fn a_baseline_is_stable_and_passes_its_own_run() {
     let blessed = sandbox.ok(&["bless", "run", "--out", "base.toml"]);
     assert_eq!((blessed.out.as_str(), blessed.err.as_str()), ("", "baseline: base.toml · 6 cells · 90 lines\n"));
     let text = std::fs::read_to_string(sandbox.path("base.toml")).unwrap();
-    assert_eq!(sandbox.ok(&["bless", "run", "--out", "base.toml"]).err, "the baseline is as it was\n");
+    assert_eq!(sandbox.ok(&["bless", "run", "--out", "base.toml"]).err, "the baseline is unchanged\n");
     assert_eq!(std::fs::read_to_string(sandbox.path("base.toml")).unwrap(), text);
     // The same plan on one thread, compared with the run itself.
     record_run(&sandbox, "again", &["-j", "1"]);

@@ -45,8 +45,8 @@ fn several_forms_are_written_at_once() {
         refused(&[command, &two].concat(), "2 reports cannot all go to standard output");
         refused(&[command, &["--output", "jsno"]].concat(), "did you mean `json`?");
     }
-    refused(&["report", "run", "--by-scenario", "--output", "json"], "change none of these forms");
-    refused(&["report", "run", "--all", "--output", "csv"], "change none of these forms");
+    refused(&["report", "run", "--by-scenario", "--output", "json"], "do not apply to these forms");
+    refused(&["report", "run", "--all", "--output", "csv"], "do not apply to these forms");
     refused(&["report", "run", "--output", "json=a", "--output", "inspect"], "write `--output inspect=FOLDER`");
     for (file, reason) in
         [("run/manifest.json", "a file of a run"), ("run/calls.parquet", "a file of a run"), ("run", "a folder")]

@@ -53,7 +53,7 @@ fn a_server_becomes_a_scenario_that_runs() {
     new_scenario(&sandbox, "ok");
     sandbox.write("mine/first.yaml", "edited");
     let again = new_scenario(&sandbox, "ok");
-    assert!(again.err.ends_with("mine/first.yaml exists, and stays as it is\n"), "{}", again.err);
+    assert!(again.err.ends_with("mine/first.yaml exists and is kept\n"), "{}", again.err);
     assert_eq!(std::fs::read_to_string(sandbox.path("mine/first.yaml")).unwrap(), "edited");
 }
 

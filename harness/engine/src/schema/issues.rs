@@ -465,7 +465,7 @@ fn contains_message(root: &Value, parent: &str, keyword: &str) -> String {
 }
 
 /// The message for a value where the schema allows none.
-const NOTHING_ALLOWED: &str = "nothing may stand here";
+const NOTHING_ALLOWED: &str = "no value is allowed here";
 
 fn other_message(kind: &ValidationErrorKind) -> String {
     match kind {

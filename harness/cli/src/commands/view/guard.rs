@@ -65,7 +65,7 @@ impl RequestGuard {
             return Some(OTHER_HOST);
         }
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
-            return Some((StatusCode::METHOD_NOT_ALLOWED, "this server can only be read from"));
+            return Some((StatusCode::METHOD_NOT_ALLOWED, "this server is read-only"));
         }
         if is_cross_site(request.headers()) {
             return Some(OTHER_SITE);

@@ -149,11 +149,11 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 }
 
 pub(super) fn defect() -> ErrorPage {
-    ErrorPage::new(StatusCode::INTERNAL_SERVER_ERROR, "a defect of healbench kept the page from being made")
+    ErrorPage::new(StatusCode::INTERNAL_SERVER_ERROR, "a bug in healbench prevented the page from being rendered")
 }
 
 fn too_slow(most: Duration) -> ErrorPage {
-    ErrorPage::new(StatusCode::SERVICE_UNAVAILABLE, &format!("the page was not made within {} s", most.as_secs()))
+    ErrorPage::new(StatusCode::SERVICE_UNAVAILABLE, &format!("the page was not rendered within {} s", most.as_secs()))
         .help("`healbench report` and `healbench show` have no time limit")
 }
 

@@ -62,8 +62,8 @@ printf '{"status":200,"content_type":"text/plain","cacheable":false,"outcomes":n
 fn a_process_that_ends_early_is_an_error_page() {
     let request = [PageRequest::Run("a".to_owned())];
     for (script, expected) in [
-        ((|| shell("exit 101")) as fn() -> Command, "a defect of healbench"),
-        (|| shell("echo not a page"), "a defect of healbench"),
+        ((|| shell("exit 101")) as fn() -> Command, "a bug in healbench"),
+        (|| shell("echo not a page"), "a bug in healbench"),
         (|| shell("echo 'memory allocation of 9 bytes failed' >&2; kill -ABRT $$"), "more than 4 GiB of memory"),
         (|| shell("echo 'fatal: it has overflowed its stack' >&2; kill -ABRT $$"), "nested too deeply"),
         (|| shell("kill -KILL $$"), "ended by the system"),
