@@ -3,7 +3,7 @@
 _default:
     @just --list
 
-# Play the quickstart suite.
+# Run the quickstart suite.
 run *ARGS:
     cargo run -- run {{ ARGS }}
 
@@ -26,13 +26,13 @@ schema:
     cargo run --quiet -- schema report | diff reports/report.schema.json -
     cargo run --quiet -- schema audit | diff harness/audit/audit.schema.json -
 
-# Write the schemas of scenario files, reports and audits anew.
+# Regenerate the schemas of scenario files, reports and audits.
 schema-write:
     cargo run --quiet -- schema scenario > scenarios/scenario.schema.json
     cargo run --quiet -- schema report > reports/report.schema.json
     cargo run --quiet -- schema audit > harness/audit/audit.schema.json
 
-# Play the scripted suites that have a baseline, and hold them to it. `just gate bless` makes them the baseline (CONTRIBUTING.md).
+# Run the scripted suites with a baseline, and gate them. `just gate bless` updates the baselines (CONTRIBUTING.md).
 gate DO="gate":
     #!/usr/bin/env bash
     set -euo pipefail
@@ -48,19 +48,19 @@ gate DO="gate":
     held "$work/formats" formats
     held "$work/suites" suites
 
-# The proof that the contract guardrail costs nothing where there is nothing to tell (needs valgrind and binutils).
+# Prove that the contract guardrail costs nothing for unchanged contracts (needs valgrind and binutils).
 proof *ARGS:
     cargo test --release -p healbench -p healbench-benches --test zero_overhead -- {{ ARGS }}
 
-# Pages in a real browser (needs node, npm and chromium).
+# Test the pages in a real browser (needs node, npm and chromium).
 browser: build
     HEALBENCH="$PWD/target/release/healbench" reports/browser/run.sh --test report.test.mjs transcripts.test.mjs view.test.mjs
 
-# Pictures of a page in both widths and themes, to be looked at after a change of it.
+# Take pictures of a page in both widths and themes, to review after changing it.
 screenshots OUT: build
     HEALBENCH="$PWD/target/release/healbench" reports/browser/run.sh screenshots.mjs "$(realpath -m "{{ OUT }}")"
 
-# Play the run of the README's pictures, and make them.
+# Run the scenarios of the README's pictures, and make the pictures.
 pictures: build
     HEALBENCH="$PWD/target/release/healbench" reports/browser/run.sh pictures.mjs "$PWD/docs/pictures"
 
@@ -92,7 +92,7 @@ schedulers PYTHON="python3": build
 bench *ARGS:
     cargo bench -p healbench-benches {{ ARGS }}
 
-# Play the quickstart suite with real small models on this machine, and record what they say (1.6 GB, an hour or two).
+# Run the quickstart suite with real small models on this machine, and record what they say (1.6 GB, an hour or two).
 llm-e2e *ARGS:
     agents/e2e/run.sh .llm {{ ARGS }}
 
@@ -100,14 +100,14 @@ llm-e2e *ARGS:
 servers: build
     tools/servers.sh
 
-# Licences, banned crates and sources (needs cargo-deny).
+# Check licences, banned crates and sources (needs cargo-deny).
 deny:
     cargo deny check licenses bans sources
 
-# Known vulnerabilities of all lock files (needs cargo-deny, npm and pip-audit).
+# Check all lock files for known vulnerabilities (needs cargo-deny, npm and pip-audit).
 advisories:
     tools/advisories.py
 
-# What CI runs.
+# Run the checks of CI.
 ci:
     .ci/run

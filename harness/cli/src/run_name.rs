@@ -1,4 +1,4 @@
-//! The names that stand for a run on the command line: a path, the name of a run in `runs`, or `latest`.
+//! The names of runs on the command line: a path, the name of a run in `runs`, or `latest`.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

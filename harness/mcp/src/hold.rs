@@ -1,8 +1,8 @@
 //! The process between this program and one that it starts.
 //!
-//! It ends the program when it is told to, or if its own parent is gone: a killed process ends nothing. On Linux the processes that
-//! the program leaves become its children, whatever group or session they are in, so it ends them too. Elsewhere it ends those of the
-//! program's group, and those whose parents still run.
+//! It ends the program on request, or when its own parent is gone, because a killed parent cannot end it. On Linux, the orphaned
+//! descendants of the program become its children, in any group or session, so it ends them too. Elsewhere it ends the processes of
+//! the program's group, and those whose parents still run.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;

@@ -121,8 +121,8 @@ pub struct MetricDifference {
     /// The intraclass correlation of the differences of a cluster's pairs, of which values above 0 widen the interval; null for a
     /// count.
     pub icc: Option<f64>,
-    /// What the same scenarios would show if they were run again, for a rate; null if it is equal in every pair, if nothing varies, as
-    /// with simulated readers and replays, and for fewer than two pairs.
+    /// The result of a rate for the same scenarios run again; null if it is equal in every pair, for deterministic agents
+    /// (simulated readers and replays), and for fewer than two pairs.
     pub this_suite: Option<ThisSuite>,
 }
 

@@ -373,8 +373,8 @@ pub struct PairedDifference {
     pub p_adjusted: Option<f64>,
     /// The conclusion, the same wherever these conditions of the agent are compared.
     pub verdict: Verdict,
-    /// What the same scenarios would show if they were run again; null for equal outcomes in every trial, if nothing varies, as with
-    /// simulated readers and replays, and for fewer than two pairs.
+    /// The result for the same scenarios run again; null for equal outcomes in every trial, for deterministic agents (simulated
+    /// readers and replays), and for fewer than two pairs.
     pub this_suite: Option<ThisSuite>,
 }
 

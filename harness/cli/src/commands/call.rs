@@ -186,7 +186,7 @@ struct LabelledEngine {
 }
 
 impl LabelledEngine {
-    /// Answers a call. What a client shows stands in the place of the response's content.
+    /// Answers a call. The client's presentation replaces the response's content.
     fn call(&mut self, call: &ToolCall) -> GuardedReply {
         let Some(client) = &self.client else { return self.engine.call(&mut self.world, call) };
         match reply_through_client(client, call, |call| Ok(self.engine.call(&mut self.world, call))) {

@@ -1,4 +1,4 @@
-//! Runs a program for another process of healbench, which starts it; people do not.
+//! Runs a program on behalf of another healbench process; not for use by people.
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};

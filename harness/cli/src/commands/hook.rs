@@ -23,7 +23,7 @@ pub(crate) fn check(command: Option<&str>) -> Result<(), CliError> {
         .help("name a variable in it, in single quotes so that it is read when the command runs: '... $TOKEN ...'"))
 }
 
-/// The names of ways to authenticate that stand before a key in a header.
+/// The authentication schemes that precede a key in a header.
 const SCHEMES: [&str; 4] = ["basic", "bearer", "digest", "token"];
 
 fn holds_key(command: &str) -> bool {

@@ -144,7 +144,7 @@ struct Message {
     reply: Box<dyn FnOnce(Option<Vec<u8>>) -> io::Result<()> + Send>,
 }
 
-/// Answers a call. True stands for a call that is one too many.
+/// Answers a call; true means that the call exceeds the limit.
 type AnswerCall<'a> = &'a mut dyn FnMut(&IncomingCall, bool) -> Result<Vec<u8>, CliError>;
 
 /// Answers messages until there are no more, and returns the number of calls.

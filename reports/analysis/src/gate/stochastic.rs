@@ -110,15 +110,15 @@ fn row(cell: &CellName, check: &Check, sampled: &Sampled<'_>, policy: &Policy, r
     let copies: u64 = scenarios.iter().map(|scenario| scenario.copies).sum();
     if copies > 0 {
         reason = format!(
-            "{reason}; left out, for the agent is deterministic: {copies} copies of trials with the same schedule"
+            "{reason}; excluded because the agent is deterministic: {copies} copies of trials with the same schedule"
         );
     }
     if left_out > 0 {
-        reason = format!("{reason}; left out, for one side was lost: {left_out}");
+        reason = format!("{reason}; excluded because one side was lost: {left_out}");
     }
     let unknown: u64 = scenarios.iter().map(|scenario| scenario.unknown).sum();
     if unknown > 0 {
-        reason = format!("{reason}; left out, for the number is unknown: {unknown}");
+        reason = format!("{reason}; excluded because the number is unknown: {unknown}");
     }
     GateRow {
         subject: Subject::of(cell),

@@ -388,7 +388,7 @@ fn lost_episodes_past_the_limit_decide_nothing() {
     // Half of the trials of a cell's first scenario are unpaired, and the row says so.
     let row = success_row(&report);
     assert_eq!(row.pairs, Some(50));
-    assert!(row.reason.ends_with("left out, for one side was lost: 10"), "{}", row.reason);
+    assert!(row.reason.ends_with("excluded because one side was lost: 10"), "{}", row.reason);
 }
 
 #[test]

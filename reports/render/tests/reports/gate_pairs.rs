@@ -91,7 +91,7 @@ fn means_and_margin_are_over_what_is_paired() {
     let report = run_gate(&base, &candidate, &Policy::parse("gate.toml", policy).unwrap()).unwrap();
     let row = report.rows.last().unwrap();
     assert_eq!((row.base, row.candidate, row.difference, row.pairs), (Some(100.0), Some(100.0), Some(0.0), Some(9)));
-    assert!(row.reason.ends_with("left out, for one side was lost: 3"), "{}", row.reason);
+    assert!(row.reason.ends_with("excluded because one side was lost: 3"), "{}", row.reason);
     // A relative margin of a mean of 0 excludes nothing.
     let nothing = stochastic_baseline_with(4, |_, row| row.counts.leaked_fields = Some(0));
     let some = stochastic_baseline_with(4, |plan, row| {

@@ -81,7 +81,7 @@ impl Case {
     }
 }
 
-/// Replaces the objects that stand for texts: `{"numbered_lines": N}` for N characters of lines, `{"repeat": TEXT,
+/// Expands the objects that describe texts: `{"numbered_lines": N}` for N characters of lines, `{"repeat": TEXT,
 /// "characters": N}` for N characters of a text again and again, and `{"echo": "arguments"}` for the arguments of the call.
 fn expand(value: &Value, arguments: &Value) -> Value {
     match value {

@@ -1,4 +1,4 @@
-//! Reports that take longer than a reader waits: a page stands in for them and becomes the report.
+//! Slow reports: a waiting page is served first and turns into the report.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +15,7 @@ use super::response::{PageResponse, RenderedPage};
 pub(super) const PATIENCE: Duration = Duration::from_millis(600);
 /// The extra time for a report that is computed in the background.
 const MORE_TIME: u32 = 5;
-/// The time in which a report that was waited for is handed out as it is.
+/// The maximum age of a background report that is served from memory.
 const MAX_AGE: Duration = Duration::from_secs(10);
 
 /// The reports that are waited for, by the names of their runs.
