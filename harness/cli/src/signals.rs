@@ -17,13 +17,13 @@ const SIGNALS: [i32; 3] = [SIGHUP, SIGINT, SIGTERM];
 /// The time that a command has to end after the first signal. Its processes are killed then.
 pub(crate) const LIMIT: Duration = Duration::from_millis(1400);
 
-/// Calls `action` for each signal, in a thread of its own. A signal that was ignored when the program started stays ignored: `nohup`
-/// does so, and shells do for jobs in the background.
+/// Calls `action` for each signal, in a separate thread. A signal that was ignored at the start stays ignored: `nohup` and, for
+/// background jobs, shells ignore signals.
 pub(crate) fn on_signal(mut action: impl FnMut() + Send + 'static) -> Result<(), CliError> {
     let failed = |source| CliError::new(format_args!("cannot install the signal handler: {source}"));
     let ignored = ignored();
     let handled = SIGNALS.into_iter().filter(|signal| !ignored.contains(signal));
-    // If this one is ignored, nobody learns how a process ends.
+    // If SIGCHLD is ignored, the exit status of processes is lost.
     let mut signals = Signals::new(handled.chain([SIGCHLD])).map_err(failed)?;
     thread::spawn(move || signals.forever().filter(|signal| *signal != SIGCHLD).for_each(|_| action()));
     Ok(())

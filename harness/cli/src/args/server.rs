@@ -51,7 +51,7 @@ impl ServerArgs {
     }
 }
 
-/// Returns true for a word that may be a path: one without `.` and `/` is none.
+/// Returns true for a word that may be a path: it contains `.` or `/`.
 fn is_path(word: &str) -> bool {
     word.contains(['.', '/']) && !word.starts_with('-')
 }

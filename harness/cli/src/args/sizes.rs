@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 use healbench_analysis::gate::Margin;
 
-/// What has to be detected, and what is known about the pairs.
+/// The difference to detect, and the assumptions about the pairs.
 #[derive(Debug, Args)]
 pub(crate) struct SizeArgs {
     /// Print how many scenarios and trials would settle a difference of success rates: `5points`, `5pp` or `0.05`.

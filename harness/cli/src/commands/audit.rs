@@ -111,7 +111,7 @@ fn source_file(args: &AuditArgs) -> Option<SourceFile> {
     })
 }
 
-/// Exit 1 for a score below the limit, a tool that nobody can call, or a change for the worse, and 2 if nothing was scored.
+/// Exit 1 for a score below the limit, a tool with a broken schema, or a change for the worse, and 2 if nothing was scored.
 fn status(args: &AuditArgs, report: &AuditReport, changes: Option<&[Change]>) -> ExitStatus {
     let is_broken = report.findings.iter().any(|finding| finding.id == "schema-broken");
     let is_below = args.fail_under.is_some_and(|limit| is_broken || report.score.is_none_or(|score| score < limit));

@@ -171,7 +171,7 @@ fn read_call(line: &[u8]) -> Result<ToolCall, String> {
 /// One engine per condition.
 struct Engines<'t> {
     conditions: Vec<LabelledEngine>,
-    /// The tools that readers of the texts know; `None` if nobody reads.
+    /// The tools that readers of the texts know; `None` without `--read`.
     readers: Option<&'t [ToolSpec]>,
     output: CallOutput,
     counter: TokenCounter,

@@ -75,7 +75,7 @@ pub(crate) fn run(args: &RunArgs, terminal: &Terminal) -> Result<ExitStatus, Cli
     let PreparedRun { run, manifest, .. } = &prepared;
     let printed = match manifest.episodes_done {
         0 => Ok(()),
-        // Whoever ends a program does not wait for a report.
+        // An interrupted run exits without a report.
         _ if matches!(end.stopped, Some(StopReason::Interrupt)) => Ok(()),
         _ => report::print(run, manifest, detail(args), terminal)
             .and_then(|()| write_page(run, manifest, args, terminal)),

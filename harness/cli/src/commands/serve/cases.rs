@@ -1,4 +1,4 @@
-//! A file of fixed answers, one of which is served, so that what a client makes of it can be recorded.
+//! Files of fixed answers. `serve` gives one of them, to record how a client presents it.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(get("a", "json", 1), None);
         assert_eq!(get("a", "page", 2), None);
         assert_eq!(get("a", "csv", 1), None, "the pages of the earlier state were removed");
-        // The page that nobody looked at for longest goes.
+        // The least recently used page is evicted.
         for index in 0..CAPACITY - 1 {
             cache.insert(format!("other {index}"), "page", key(1), page(""));
             assert_eq!(get("b", "page", 1).as_deref(), Some("b1"));
