@@ -157,7 +157,7 @@ impl LeftOut {
     fn longest(report: &Report) -> LeftOut {
         let rows = report.agents.iter().map(|agent| agent.rows.len()).sum();
         LeftOut {
-            rows: Some((rows, rows)),
+            rows: Some((0, rows)),
             effects: report.ablation.len(),
             claims: report.claims.len(),
             sentences: report.answer.findings.len(),
@@ -183,9 +183,9 @@ fn notes(report: &Report, options: TerminalOptions, left_out: &LeftOut) -> Vec<S
     }
     notes.extend(agent_notes(report));
     notes.extend(exclusion_notes(report));
-    let mut missing = Vec::new();
+    let mut hidden = Vec::new();
     if let Some((shown, all)) = left_out.rows {
-        missing.push(format!("{} of {} shown", count(shown as u64), pluralize(all as u64, "row")));
+        hidden.push(format!("{} of {}", count((all - shown) as u64), pluralize(all as u64, "row")));
     }
     let counts = [
         (left_out.effects, "table of effects", "tables of effects"),
@@ -193,14 +193,16 @@ fn notes(report: &Report, options: TerminalOptions, left_out: &LeftOut) -> Vec<S
         (left_out.sentences, "answer for another agent", "answers for other agents"),
     ];
     for (number, one, many) in counts.into_iter().filter(|(number, _, _)| *number > 0) {
-        missing.push(format!("{} {} left out", count(number as u64), if number == 1 { one } else { many }));
+        hidden.push(format!("{} {}", count(number as u64), if number == 1 { one } else { many }));
     }
-    if let Some(disagreeing) = missing.last_mut().filter(|_| !left_out.disagreeing.is_empty()) {
+    if let Some(answers) = hidden.last_mut().filter(|_| !left_out.disagreeing.is_empty()) {
         let (number, names) = (left_out.disagreeing.len(), left_out.disagreeing.join(", "));
         let verb = if number == 1 { "disagrees" } else { "disagree" };
-        *disagreeing = format!("{disagreeing}, of which {} {verb}: {names}", count(number as u64));
+        *answers = format!("{answers} ({} {verb}: {names})", count(number as u64));
     }
-    let missing = if missing.is_empty() { "All columns".to_owned() } else { missing.join(", ") };
-    notes.push(format!("{missing}: `healbench report RUN --all`."));
+    notes.push(match hidden.is_empty() {
+        true => "All columns: `healbench report RUN --all`.".to_owned(),
+        false => format!("Hidden: {}; `healbench report RUN --all` shows all.", hidden.join(", ")),
+    });
     wrap(&notes.join(" "), " ", options.width)
 }

@@ -213,7 +213,7 @@ fn markdown_shows_the_numbers_of_the_report() {
         assert!(found.iter().all(|row| rows.contains(row)), "{}: {found:?} of {rows:?}", sample.name);
         let selection = select(report, usize::MAX, 0);
         let groups: usize = selection.agents.iter().map(|agent| agent.rows.len()).sum();
-        assert!(found.len() == groups || text.contains(&format!("of {} rows shown", rows.len())), "{}", sample.name);
+        assert!(found.len() == groups || text.contains(&format!("of {} rows", rows.len())), "{}", sample.name);
         let effects = report.ablation.iter().flat_map(|ablation| {
             sections(ablation, true).into_iter().map(move |(about, effect)| {
                 vec![
