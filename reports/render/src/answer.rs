@@ -80,8 +80,8 @@ pub(super) fn recorded_models(answer: &Answer) -> Option<String> {
 
 fn sentence(answer: &Answer, finding: &Finding) -> String {
     let limited = |text: String| match (answer.only_these_scenarios, answer.scenarios) {
-        (true, 1) => format!("{text}, on this 1 scenario."),
-        (true, scenarios) => format!("{text}, on these {} scenarios.", count(scenarios)),
+        (true, 1) => format!("{text}; for this 1 scenario only."),
+        (true, scenarios) => format!("{text}; for these {} scenarios only.", count(scenarios)),
         (false, _) => format!("{text}."),
     };
     match finding {

@@ -7,7 +7,9 @@ mod columns;
 use healbench_analysis::{ErrorCounts, ErrorText, ErrorTexts, Rate, TaskRate};
 use healbench_text::{Paint, StyledSpan, Table, TableLine, escape_markdown, plain_text, wrap};
 
-pub(crate) use self::answer::{about, answer, conditions, example, fields, found, notes, template, totals};
+pub(crate) use self::answer::{
+    about, answer, conditions, example, fields, found, notes, other_chains, template, totals,
+};
 pub use self::changes::{error_changes, error_changes_markdown};
 pub(crate) use self::columns::{COLUMNS, Column, SECOND_COLUMNS};
 use super::csv::Record;

@@ -33,7 +33,7 @@ fn recommended(choice: &Choice, chosen: &str, open: &[&Alternative]) -> Vec<Stri
     let is = |other: &&&Alternative, verdict| other.gain.or(choice.gain).is_some_and(|gain| gain.verdict == verdict);
     let (equal, rest): (Vec<&Alternative>, Vec<&Alternative>) = open.iter().partition(|one| is(one, Verdict::Equal));
     let (same, rest): (Vec<&Alternative>, Vec<&Alternative>) = rest.iter().partition(|one| is(one, Verdict::Same));
-    let said = [(&equal, "equal here", true), (&same, "as good", true), (&rest, "not 5 points better", false)];
+    let said = [(&equal, "equal here", true), (&same, "as good", true), (&rest, "at most 5 points better", false)];
     let sentence = |(others, said, with_cost): (&Vec<&Alternative>, &str, bool)| {
         let verb = if others.len() == 1 { "is" } else { "are" };
         let cost = if with_cost { dearer(&choice.choice, others) } else { String::new() };
@@ -94,6 +94,7 @@ fn saving(choice: &Choice) -> String {
     let mut text = format!("; {} is the cheapest of them by {}", name(&choice.choice), percent(saving));
     // Writing to a `String` cannot fail.
     match &choice.saving_without {
+        Some(without) if percent(without.saving) == percent(saving) => {}
         Some(without) if without.saving > 0.0 => {
             _ = write!(text, " ({} without {})", percent(without.saving), plain_text(&without.cluster));
         }

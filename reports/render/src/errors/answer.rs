@@ -140,6 +140,14 @@ pub(crate) fn totals(texts: &ErrorTexts) -> String {
     )
 }
 
+/// Returns why the chains of a report's metrics are others; `None` for a trace, which has no such metrics.
+pub(crate) fn other_chains(texts: &ErrorTexts) -> Option<&'static str> {
+    (!texts.observational).then_some(
+        "A chain here is repaired where its tool and action next succeed; the error chains of a report are fixed where the call that the \
+         scenario wants succeeds, so that their numbers differ.",
+    )
+}
+
 /// The explanation of the numbers.
 pub(crate) fn notes(texts: &ErrorTexts) -> Vec<String> {
     let mut notes = vec![
@@ -150,13 +158,10 @@ pub(crate) fn notes(texts: &ErrorTexts) -> Vec<String> {
          call."
         .to_owned(),
     ];
-    if !texts.observational {
-        notes.push(
-            "A chain here is repaired where its tool and action next succeed; the error chains of a report are fixed where the call that the \
-             scenario wants succeeds, so that their numbers differ."
-                .to_owned(),
-        );
+    if texts.texts.iter().any(|text| text.counts.chains == 0) {
+        notes.push("A text with 0 chains began none: it only followed other errors.".to_owned());
     }
+    notes.extend(other_chains(texts).map(str::to_owned));
     let is_known = texts.totals.repaired_next.interval.is_some();
     notes.push(match is_known {
         true => format!("Intervals are {}, for other tasks.", percent(texts.confidence)),

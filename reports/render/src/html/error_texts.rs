@@ -8,12 +8,12 @@ use super::run_page::RunPage;
 use super::runs::run_address;
 use super::{visible, with_code_spans};
 use crate::errors::{
-    COLUMNS, Column, SECOND_COLUMNS, about, answer, conditions, example, fields, found, left_out, notes, template,
-    totals,
+    COLUMNS, Column, SECOND_COLUMNS, about, answer, conditions, example, fields, found, left_out, notes, other_chains,
+    template, totals,
 };
 use healbench_analysis::{ErrorText, ErrorTexts};
 use healbench_store::RunManifest;
-use healbench_text::{plain_text, pluralize};
+use healbench_text::{plain_text, pluralize, shell_quote};
 
 /// The largest number of texts in a page.
 const MAX_TEXTS: usize = 20;
@@ -61,7 +61,9 @@ fn section(name: &str, served: bool, texts: &ErrorTexts) -> Markup {
         h2 #errors { "Error texts" }
         p { (with_code_spans(&plain_text(&answer(texts)))) }
         p.note { (totals(texts)) }
+        @if let Some(note) = other_chains(texts) { p.note { (note) } }
         @if let Some(by) = texts.by { (groups(by.name(), texts)) }
+        @if texts.by.is_some() { h3 { "Error texts, by wasted tokens" } }
         div.scroll tabindex="0" role="region" aria-label="Error texts" {
             table.texts {
                 thead { tr {
@@ -72,8 +74,8 @@ fn section(name: &str, served: bool, texts: &ErrorTexts) -> Markup {
                 tbody { @for text in texts.texts.iter().take(MAX_TEXTS) { (row(name, served, text)) } }
             }
         }
-        @if let Some(more) = left_out(texts, MAX_TEXTS) { p.note { (more) " " code { "healbench errors RUN --limit N" } " has them." } }
-        details { summary { "How to read the table" } ul.note { @for note in notes(texts) { li { (with_code_spans(&note)) } } } }
+        @if let Some(more) = left_out(texts, MAX_TEXTS) { p.note { (more) " " code { "healbench errors " (shell_quote(name)) " --limit N" } " has them." } }
+        details { summary { "How to read the table" } ul.note { @for note in notes(texts).iter().filter(|note| Some(note.as_str()) != other_chains(texts)) { li { (with_code_spans(note)) } } } }
     }
 }
 

@@ -106,7 +106,7 @@ fn repairs_table(all: &[Repairs<'_>]) -> Markup {
                         th.text scope="col" { "agent and condition" }
                         th scope="col" { "attempts" }
                         th scope="col" { "fixed" }
-                        th scope="col" { "open chains" }
+                        th scope="col" { "chains that came so far" }
                     } }
                     tbody {
                         @for Repairs { label, row } in all {
@@ -143,7 +143,7 @@ fn calls(report: &Report) -> Markup {
         .collect();
     html! {
         @if !agents.is_empty() {
-            h2 #calls { "What happens after the first error?" }
+            h2 #calls { "How do calls end, by their number?" }
             p.note { "Calls of scored episodes by their number in the episode: successes, and failures by error class." }
             (left_out(report.agents.len().saturating_sub(MAX_AGENTS), "agent"))
             @for (agent, rows) in &agents { (calls_table(report, &agent.title, rows)) }

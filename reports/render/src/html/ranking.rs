@@ -96,7 +96,7 @@ fn ranking(report: &Report, agent: usize, axis: Axis, has_reference: bool) -> Ma
                 }
             }
         }
-        @if more > 0 { p.note { (pluralize(more as u64, "condition")) " of lower success left out; the table of all conditions has them." } }
+        @if more > 0 { p.note { (pluralize(more as u64, "condition")) " left out; the table of all conditions has them." } }
     }
 }
 

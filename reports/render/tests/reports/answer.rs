@@ -168,7 +168,7 @@ fn two_conditions_without_enough_data() {
         &few,
         &rows(&few, mixed, |_| 1000),
         &[
-            "No clear difference between zod-json and fusion-xml (+30 [-16, 65]); >1,000 more scenarios would show a difference of 5 points (80% power), on these 20 scenarios.",
+            "No clear difference between zod-json and fusion-xml (+30 [-16, 65]); >1,000 more scenarios would show a difference of 5 points (80% power); for these 20 scenarios only.",
         ],
     );
     assert!(answer.only_these_scenarios);
@@ -177,20 +177,20 @@ fn two_conditions_without_enough_data() {
     let answer = assert_answer(
         &one,
         &rows(&one, better, |_| 1000),
-        &["fusion-xml succeeds in 80%, zod-json in 50%: one situation has no interval, on this 1 scenario."],
+        &["fusion-xml succeeds in 80%, zod-json in 50%: one situation has no interval; for this 1 scenario only."],
     );
     assert!(matches!(&answer.findings[0], Finding::Pair(pair) if pair.gain.verdict == Verdict::Unknown));
     let one_side = |cell: CellRef| if cell.condition == 1 { Outcome::Infra } else { Outcome::Success };
     assert_answer(
         &few,
         &rows(&few, one_side, |_| 1000),
-        &["zod-json and fusion-xml have no trial in which both are scored, on these 20 scenarios."],
+        &["zod-json and fusion-xml have no trial in which both are scored; for these 20 scenarios only."],
     );
     let lonely = |cell: CellRef| outcome(cell.scenario == 0 && cell.condition == 1 && cell.trial == 0);
     assert_answer(
         &few,
         &rows(&few, lonely, |_| 1000),
-        &["No clear difference between fusion-xml and zod-json (+0.5 [-2, 3]), on these 20 scenarios."],
+        &["No clear difference between fusion-xml and zod-json (+0.5 [-2, 3]); for these 20 scenarios only."],
     );
 }
 
@@ -430,7 +430,7 @@ fn profiles_speak_as_simulated_readers_and_only_without_a_model() {
         &readers,
         &rows(&readers, better, |_| 1000),
         &[
-            "Simulated readers: fusion-xml is better than zod-json for 1 of 2 agents (typical +60 [53, 67]); equal here for blind, on these 20 scenarios.",
+            "Simulated readers: fusion-xml is better than zod-json for 1 of 2 agents (typical +60 [53, 67]); equal here for blind; for these 20 scenarios only.",
         ],
     );
 }
@@ -521,7 +521,7 @@ fn the_answer_is_last_and_in_every_output() {
         let text = terminal(&report, options);
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let (answer, last) = words.rsplit_once(". ").unwrap();
-        assert!(answer.ends_with("on these 20 scenarios"), "{text}");
+        assert!(answer.ends_with("; for these 20 scenarios only"), "{text}");
         assert_eq!(last, "No model has been asked about these conditions.");
         assert!(lines.is_none_or(|most| text.lines().count() <= most), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");

@@ -282,13 +282,14 @@ fn the_curves_of_a_page_are_those_of_the_report() {
         });
         let found = read(&sample.page(), |page| {
             let details = all(page.root(), "details");
-            let tables = details.filter(|details| all(*details, "th").any(|head| text(head) == "open chains"));
+            let tables =
+                details.filter(|details| all(*details, "th").any(|head| text(head) == "chains that came so far"));
             tables.map(table).next()
         });
         let rows: Vec<_> = rows.collect();
         assert_eq!(found.is_some(), !rows.is_empty(), "{}", sample.name);
         if let Some(found) = found {
-            assert_eq!(found.heads, ["agent and condition", "attempts", "fixed", "open chains"]);
+            assert_eq!(found.heads, ["agent and condition", "attempts", "fixed", "chains that came so far"]);
             assert_eq!(found.texts(), rows, "{}", sample.name);
         }
     }

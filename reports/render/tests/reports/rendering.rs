@@ -62,7 +62,7 @@ fn a_summary_at_80_columns() {
     No difference is shown between strict+healing fusion-text, all fusion-xml and no
     guardrails (+32 [-72, 90] for strict+healing fusion-text over no guardrails);
     strict+healing fusion-text is the cheapest of them by 12%; >1,000 more scenarios
-    would show a difference of 5 points (80% power), on these 3 scenarios.
+    would show a difference of 5 points (80% power); for these 3 scenarios only.
     Rows of simulated readers (`scripted:`), fitted to no model, show how far a text
     gets them.
     ");
@@ -188,8 +188,8 @@ fn everything_at_100_columns() {
 
     No difference is shown between strict+healing fusion-text, all fusion-xml and no guardrails (+32
     [-72, 90] for strict+healing fusion-text over no guardrails); strict+healing fusion-text is the
-    cheapest of them by 12%; >1,000 more scenarios would show a difference of 5 points (80% power), on
-    these 3 scenarios.
+    cheapest of them by 12%; >1,000 more scenarios would show a difference of 5 points (80% power); for
+    these 3 scenarios only.
     Rows of simulated readers (`scripted:`), fitted to no model, show how far a text gets them.
     ");
 }
@@ -240,7 +240,7 @@ fn a_narrow_terminal_loses_the_intervals_and_nothing_else() {
     strict+healing fusion-text over no guardrails);
     strict+healing fusion-text is the cheapest of them by 12%;
     >1,000 more scenarios would show a difference of 5 points
-    (80% power), on these 3 scenarios.
+    (80% power); for these 3 scenarios only.
     Rows of simulated readers (`scripted:`), fitted to no model,
     show how far a text gets them.
     ");
