@@ -104,16 +104,19 @@ fn saving(choice: &Choice) -> String {
     text
 }
 
-/// ` and cost at least 9% more`; empty if one of them is not dearer, or a cost is unknown.
+/// ` and cost at least 9% more, although less in at least 103 of 185 clusters`; empty if one of them is not dearer, or a cost is unknown.
 fn dearer(chosen: &ConditionResult, others: &[&Alternative]) -> String {
     let more =
         |other: &&Alternative| relative(other.result.billed_tokens_per_episode, chosen.billed_tokens_per_episode);
     let all: Option<Vec<f64>> = others.iter().map(more).collect();
-    match all.as_deref() {
-        Some([more]) if *more > 0.0 => format!(" and costs {} more", percent(*more)),
-        Some(all) if all.iter().all(|more| *more > 0.0) => {
-            format!(" and cost at least {} more", percent(all.iter().copied().fold(f64::INFINITY, f64::min)))
-        }
-        _ => String::new(),
-    }
+    let Some(least) = all.filter(|all| all.iter().all(|more| *more > 0.0)) else { return String::new() };
+    let least = percent(least.into_iter().fold(f64::INFINITY, f64::min));
+    let (verb, at_least) = if others.len() == 1 { ("costs", "") } else { ("cost", "at least ") };
+    // A few scenarios with much output may decide the mean.
+    let in_most = |other: &&Alternative| other.cheaper_clusters[0] * 2 > other.cheaper_clusters[1];
+    let fewest = others.iter().map(|other| other.cheaper_clusters).min();
+    let although = fewest.filter(|_| others.iter().all(in_most)).map_or_else(String::new, |[cheaper, all]| {
+        format!(", although less in {at_least}{} of {} clusters", count(cheaper), count(all))
+    });
+    format!(" and {verb} {at_least}{least} more{although}")
 }

@@ -82,6 +82,15 @@ pub(super) fn saving(
     Some((saved(None)?, without))
 }
 
+/// Returns the number of clusters of scenarios in which the first condition costs less than the second in the mean, and of those with
+/// episodes under both.
+pub(super) fn cheaper_clusters(context: &Context<'_>, agent: usize, conditions: [usize; 2]) -> [u64; 2] {
+    let clusters = clusters(context, agent, conditions, RowMetric::BilledTokensPerEpisode);
+    let mean = |[sum, episodes]: [u64; 2]| sum as f64 / episodes as f64;
+    let cheaper = clusters.values().filter(|[here, there]| mean(*here) < mean(*there)).count();
+    [cheaper as u64, clusters.len() as u64]
+}
+
 fn carriers_of(
     context: &Context<'_>,
     names: &Names,
