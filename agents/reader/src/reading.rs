@@ -6,6 +6,7 @@
 
 mod advice;
 mod arguments;
+mod bounds;
 mod clauses;
 mod constraints;
 mod describe;

@@ -1,11 +1,10 @@
-//! Statements about formats, patterns and bounds.
+//! Statements about formats and patterns.
 
-use super::clauses::is_negated;
-use super::lists::{sentence, skip_words};
+use super::lists::skip_words;
 use super::patterns::is_format;
 use super::statement_reader::{ARTICLES, PhraseContext, StatementReader};
-use super::tokens::{Token, TokenKind};
-use super::{ExpectedFormat, Relation, Statement};
+use super::tokens::TokenKind;
+use super::{ExpectedFormat, Statement};
 
 /// Words that may stand between a phrase and its pattern.
 const PATTERN_WORDS: [&str; 8] = ["the", "pattern", "regex", "regular", "expression", "of", "a", "is"];
@@ -54,12 +53,6 @@ const FILLERS: [&str; 14] = [
     "english",
     "single",
 ];
-
-/// Returns the value of a number, in digits or in words.
-fn number_of(token: &Token<'_>) -> Option<f64> {
-    const WORDS: [&str; 11] = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
-    token.number().or_else(|| WORDS.iter().position(|word| token.is_word(word)).map(|number| number as f64))
-}
 
 impl StatementReader<'_> {
     pub(super) fn read_format(&mut self, context: &PhraseContext<'_>) -> bool {
@@ -131,34 +124,6 @@ impl StatementReader<'_> {
         }
     }
 
-    pub(super) fn read_bound(&mut self, relation: Relation, context: &PhraseContext<'_>) {
-        const WORDS: [&str; 13] =
-            ["than", "or", "equal", "to", "of", "be", "is", "a", "value", "length", "the", "allowed", "for"];
-        let at = skip_words(context.tokens, context.next, &WORDS, 5);
-        // "the maximum allowed limit is 100"
-        let is_name = |token: &Token<'_>| self.vocabulary.field_path(token.text).is_some();
-        let named = context.tokens.get(at).is_some_and(is_name);
-        let at = if named { skip_words(context.tokens, at + 1, &WORDS, 3) } else { at };
-        if let Some(limit) = context.tokens.get(at).and_then(number_of) {
-            let range = sentence(context.tokens, context.at);
-            let begins_with_no = context.tokens[context.at].is_word("no") || context.tokens[context.at].is_word("not");
-            let relation = match relation {
-                _ if begins_with_no || !is_negated(context.tokens, &range, context.at) => relation,
-                // "can't be more than 7"
-                Relation::Above => Relation::AtMost,
-                Relation::Below => Relation::AtLeast,
-                other => other,
-            };
-            self.push_bound(relation, limit, context);
-        }
-    }
-
-    pub(super) fn push_bound(&mut self, relation: Relation, limit: f64, context: &PhraseContext<'_>) {
-        if let Some(field) = self.field(context) {
-            self.push(Statement::Bound { field, relation, limit });
-        }
-    }
-
     /// Reads the layout of a time in Go: `parsing time "02/01/2026" as "2006-01-02"`.
     pub(super) fn read_layout(&mut self, context: &PhraseContext<'_>) {
         if let [_, word, layout, ..] = &context.tokens[context.next..]
@@ -166,33 +131,6 @@ impl StatementReader<'_> {
             && layout.kind == TokenKind::Quoted
         {
             self.push_format(ExpectedFormat::Named(layout.text.to_owned()), context);
-        }
-    }
-
-    pub(super) fn read_between(&mut self, context: &PhraseContext<'_>) {
-        let tokens = context.tokens;
-        let words = ["of", "the", "is", "in", "range", "a", "number", "are", "values", "value"];
-        let at = skip_words(tokens, context.next, &words, 4);
-        let at = at + usize::from(tokens.get(at).is_some_and(|token| token.is_symbol("[")));
-        let number = |at: usize| tokens.get(at).and_then(Token::number);
-        let is_joint = |t: &Token<'_>| {
-            ["and", "to", "through", "till", "until", "und", "et", "bis", "à"].iter().any(|word| t.is_word(word))
-                || t.is_symbol("–—,-.…")
-        };
-        let joints = tokens.iter().skip(at + 1).take(3).take_while(|token| is_joint(token)).count();
-        let limits = match (number(at), number(at + 1 + joints)) {
-            (Some(low), Some(high)) if joints > 0 => Some((low, high)),
-            // `18-120` is one word.
-            _ => tokens
-                .get(at)
-                .and_then(|token| token.text.split_once('-'))
-                .and_then(|(low, high)| Some((low.parse().ok()?, high.parse().ok()?))),
-        };
-        if let Some((low, high)) = limits
-            && let Some(field) = self.field(context)
-        {
-            self.push(Statement::Bound { field: field.clone(), relation: Relation::AtLeast, limit: low });
-            self.push(Statement::Bound { field, relation: Relation::AtMost, limit: high });
         }
     }
 }

@@ -27,12 +27,12 @@ impl StatementReader<'_> {
     pub(super) fn sole_field(&self) -> Option<String> {
         let mut sent = self.sent.as_object()?.iter().filter(|(name, _)| !self.vocabulary.is_discriminator(name));
         let (name, value) = sent.next()?;
-        let is_scalar = matches!(value, Value::String(_) | Value::Number(_)) && !is_empty(value);
+        let is_given = matches!(value, Value::String(_) | Value::Number(_) | Value::Array(_)) && !is_empty(value);
         let is_named = |field: Option<&str>| field.is_none_or(|field| field == name || field.is_empty());
         let is_only = sent.next().is_none()
             && self.statements.iter().all(|statement| is_named(statement.field()))
             && self.faults.iter().all(|(field, _)| is_named(field.as_deref()));
-        (is_scalar && is_only).then(|| name.clone())
+        (is_given && is_only).then(|| name.clone())
     }
 
     /// Returns the field that a phrase is about: the segment's, or one that its sentence names.

@@ -29,6 +29,12 @@ pub(super) static COMPLAINTS: Words = LazyLock::new(|| list("complaints"));
 /// Verbs that begin an order.
 pub(super) static ORDERS: Words = LazyLock::new(|| list("orders"));
 
+/// What the length of a text or of a list is counted in.
+pub(super) static UNITS: Words = LazyLock::new(|| list("units"));
+
+/// Words that make a comparison a demand.
+pub(super) static DEMANDS: Words = LazyLock::new(|| list("demands"));
+
 /// Words of errors that may go away, of those that a rule or a state causes, of things that are not there, and of faults of a server, in
 /// lower case. They decide where a text says nothing about the call.
 pub(super) static TEMPORARY: Words = LazyLock::new(|| list("temporary"));
@@ -84,6 +90,8 @@ mod tests {
             &BEGINNINGS,
             &COMPLAINTS,
             &ORDERS,
+            &UNITS,
+            &DEMANDS,
         ] {
             assert!(list.iter().count() > 3 && list.iter().all(|word| !word.is_empty()));
         }

@@ -13,4 +13,5 @@ mod reading_formats;
 mod reading_unseen;
 mod refusals;
 mod repairs;
+mod wordings;
 mod wrong_repairs;
