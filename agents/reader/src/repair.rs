@@ -348,7 +348,8 @@ pub fn has_type(value: &Value, expected: &str) -> bool {
     }
 }
 
-fn is_among(value: &Value, options: &[String]) -> bool {
+/// Returns true if a value is one of the options as they are written.
+pub(crate) fn is_among(value: &Value, options: &[String]) -> bool {
     match value {
         Value::String(text) => options.iter().any(|option| option == text),
         Value::Number(_) | Value::Bool(_) => options.contains(&value.to_string()),

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::lists::{List, list_at, sentence, skip_words};
-use super::patterns::{is_format, is_unsigned, json_type};
-use super::sent_paths::{path_missing_in_item, path_of_value};
-use super::statement_reader::{ARTICLES, PhraseContext, StatementReader, owned_items};
+use super::lists::{list_at, sentence, skip_words};
+use super::patterns::{is_unsigned, json_type, only_type};
+use super::sent_paths::path_missing_in_item;
+use super::statement_reader::{ARTICLES, PhraseContext, StatementReader};
 use super::tokens::{Token, TokenKind};
 use super::{Fault, Relation, Statement};
 use crate::paths;
@@ -25,6 +25,27 @@ impl StatementReader<'_> {
             fields.into_iter().for_each(|field| self.push_missing(field));
         } else if let Some(field) = self.named_field(context).or_else(|| self.unknown_field(context)) {
             self.push_missing(field);
+        }
+    }
+
+    /// Reads a phrase that the name of a missing field follows.
+    pub(super) fn read_missing_named(&mut self, context: &PhraseContext<'_>) {
+        let tokens = context.tokens;
+        let next = context.next;
+        let at = skip_words(tokens, next, &["the", "a", "an", "required", "missing"], 3);
+        if let Some(field) = self.subfield(context, at..at + 1).or_else(|| self.name_at(tokens, at)) {
+            self.push_missing(field);
+        } else if let [name, noun, ..] = &tokens[at.min(tokens.len())..]
+            && name.kind == TokenKind::Quoted
+            && NOUNS.iter().any(|known| noun.is_word(known))
+        {
+            // "Attachment must have a 'type' field": a field of an item.
+            let holder = self.about(context).into_iter().next();
+            let path = holder.map(|holder| match paths::get(self.sent, &holder) {
+                Some(Value::Array(_)) => format!("{holder}.0.{}", name.text),
+                _ => format!("{holder}.{}", name.text),
+            });
+            self.push_missing(path.unwrap_or_else(|| self.path_or_name(name.text)));
         }
     }
 
@@ -53,7 +74,12 @@ impl StatementReader<'_> {
             && tokens.get(at + 1).is_none_or(|next| {
                 matches!(next.kind, TokenKind::Symbol | TokenKind::End) || next.is_word("got") || next.is_word("but")
             });
-        let Some(expected) = json_type(token.text).or(is_text.then_some("string")) else { return false };
+        // `want one of "null, array"`
+        let listed =
+            || Some(token).filter(|token| token.kind == TokenKind::Quoted).and_then(|token| only_type(token.text));
+        let Some(expected) = json_type(token.text).or(is_text.then_some("string")).or_else(listed) else {
+            return false;
+        };
         if token.kind == TokenKind::Quoted {
             // `'list' or 'create'` are values; `"string" or "number"` leave the type open.
             let items = list_at(tokens, at).items;
@@ -74,64 +100,6 @@ impl StatementReader<'_> {
         if let Some(field) = self.field(context) {
             self.push(Statement::WrongType { field, expected });
         }
-    }
-
-    pub(super) fn read_options(&mut self, list: &List<'_>, context: &PhraseContext<'_>) {
-        if list.items.is_empty() {
-            // "must be one of the allowed values" does not say which.
-            return self.read_fault(Fault::Invalid, context);
-        }
-        let is_sent = |item: &&str| path_of_value(self.sent, item).is_some();
-        if list.items.iter().all(|item| self.vocabulary.resolve_action(item).is_some())
-            || list.items.iter().all(is_sent)
-        {
-            return;
-        }
-        let own = context.segment.subject.is_some_and(|subject| subject.known);
-        // Do not identify the field by a sent value: the values in this sentence are the valid ones.
-        let named = || self.field_by_name(context).or_else(|| self.field_named_before(context));
-        let before = sentence(context.tokens, context.at).start..context.at;
-        let field = if own { self.subfield(context, before) } else { named() }.or_else(|| self.field(context));
-        let discriminator = field.as_deref().is_some_and(|field| self.vocabulary.is_discriminator(field));
-        if discriminator
-            || (!own
-                && (list.announced || list.items.len() > 1)
-                && list.items.iter().all(|item| self.vocabulary.is_action(item)))
-        {
-            self.push_actions(list);
-        } else if let Some(field) = field
-            && !list.items.iter().all(|item| self.vocabulary.field_path(item).as_ref() == Some(&field))
-        {
-            self.push(Statement::Options { field, values: owned_items(list) });
-        }
-    }
-
-    /// Reads "Only SELECT queries are allowed" as a description of the right value, and "Only GET and POST are supported" as options.
-    pub(super) fn read_only(&mut self, context: &PhraseContext<'_>) -> bool {
-        let rest = &context.tokens[context.next..sentence(context.tokens, context.at).end];
-        // What is written so stands for itself.
-        let is_literal = |token: &Token<'_>| {
-            let is_name = token.text.len() > 1
-                && token.text.bytes().any(|byte| byte.is_ascii_uppercase())
-                && !token.text.bytes().any(|byte| byte.is_ascii_lowercase());
-            token.kind == TokenKind::Quoted || token.kind == TokenKind::Word && (is_name || token.text.starts_with('.'))
-        };
-        let is_joint = |token: &Token<'_>| token.is_symbol(",/|") || token.is_word("and") || token.is_word("or");
-        let list: Vec<&Token<'_>> = rest.iter().take_while(|token| is_literal(token) || is_joint(token)).collect();
-        let verb = rest.iter().skip(list.len()).take(3).position(|token| token.is_word("is") || token.is_word("are"));
-        let is_allowed = verb.and_then(|verb| rest.get(list.len() + verb + 1)).is_some_and(|token| {
-            ["allowed", "supported", "accepted", "permitted"].iter().any(|word| token.is_word(word))
-        });
-        let is_only = context.tokens[context.at].is_word("only") && !list.is_empty() && is_allowed;
-        let Some(field) = self.field(context).filter(|_| is_only) else { return false };
-        let values: Vec<String> =
-            list.iter().filter(|token| is_literal(token)).map(|token| token.text.to_owned()).collect();
-        if verb == Some(0) && values.len() > 1 {
-            self.push(Statement::Options { field, values });
-        } else {
-            self.note_stated(field, None);
-        }
-        true
     }
 
     /// Reads the names of unknown fields: those after the phrase, before it, or else the segment's.
@@ -189,16 +157,6 @@ impl StatementReader<'_> {
             fields.into_iter().for_each(|field| self.push(Statement::Conflict { field }));
         }
     }
-}
-
-/// Returns true for a list of at least two values without quotes, which says no type and no comparison.
-pub(super) fn is_list_of_words(list: &List<'_>) -> bool {
-    const COMPARISONS: [&str; 12] =
-        ["more", "less", "greater", "fewer", "above", "below", "higher", "lower", "longer", "shorter", "equal", "null"];
-    let is_value = |item: &&str| {
-        json_type(item).is_none() && !is_format(item) && item.parse::<f64>().is_err() && !COMPARISONS.contains(item)
-    };
-    list.items.len() > 1 && list.items.iter().all(is_value)
 }
 
 /// Returns true for what counts as not given.

@@ -2,6 +2,13 @@
 
 use std::borrow::Cow;
 
+use super::phrases::{Meaning, PhraseTable};
+use super::tokens::{TokenKind, lex};
+
+/// The longest entry of a list of values, in bytes and in words.
+const MAX_ENTRY_BYTES: usize = 80;
+const MAX_ENTRY_WORDS: usize = 4;
+
 /// Returns the text with places that follow on a line of their own moved behind their message (`→ at labels`), and without queries and
 /// places in code.
 pub(super) fn unfold<'t>(text: &'t str) -> Cow<'t, str> {
@@ -32,7 +39,75 @@ pub(super) fn unfold<'t>(text: &'t str) -> Cow<'t, str> {
             text.lines().map(|line| if is_old_path(line) { line.replace(" -> ", ".") } else { line.to_owned() });
         text = Cow::Owned(lines.collect::<Vec<_>>().join("\n"));
     }
+    if text.contains(":\n") {
+        text = Cow::Owned(with_lists_on_one_line(&text));
+    }
     text
+}
+
+/// Returns the text with bulleted values behind the words that announce them: `Valid guides are: 'a', 'b'`.
+fn with_lists_on_one_line(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut lines = text.split('\n').peekable();
+    while let Some(line) = lines.next() {
+        out.push_str(line);
+        if line.trim_end().ends_with(':') && announces_values(line) {
+            // A line without words may stand before the list.
+            let mut rest = lines.clone();
+            if rest.peek().is_some_and(|line| line.trim().is_empty()) {
+                rest.next();
+            }
+            let mut entries = Vec::new();
+            while let Some(entry) = rest.peek().copied().and_then(list_entry) {
+                entries.push(entry);
+                rest.next();
+            }
+            if !entries.is_empty() {
+                let quoted: Vec<String> = entries.iter().map(|entry| quoted(entry)).collect();
+                out.push(' ');
+                out.push_str(&quoted.join(", "));
+                lines = rest;
+            }
+        }
+        if lines.peek().is_some() {
+            out.push('\n');
+        }
+    }
+    out
+}
+
+/// Returns true if the last words of a line announce the valid values of an argument.
+fn announces_values(line: &str) -> bool {
+    let mut tokens = Vec::new();
+    lex(line, &mut tokens);
+    let start = tokens.iter().rposition(|token| token.kind == TokenKind::End).map_or(0, |end| end + 1);
+    let table = PhraseTable::built_in();
+    (start..tokens.len()).any(|at| {
+        table.patterns_at(&tokens, at).any(|(meaning, _)| matches!(meaning, Meaning::Options | Meaning::Valid))
+    })
+}
+
+/// Returns the value in a bulleted or numbered line, without what is said about it: `- draft: not sent yet`.
+fn list_entry(line: &str) -> Option<&str> {
+    let line = line.trim();
+    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    let rest = match digits {
+        0 => line.strip_prefix(['-', '*', '+', '•', '‣', '–']),
+        _ => line[digits..].strip_prefix(['.', ')']),
+    };
+    let entry = rest?.strip_prefix(' ')?.trim_end_matches([',', ';', '.']).trim();
+    let about = [": ", " - ", " — ", " – ", " ("].iter().filter_map(|mark| entry.find(mark)).min();
+    let entry = entry[..about.unwrap_or(entry.len())].trim();
+    let is_short = entry.len() <= MAX_ENTRY_BYTES && entry.split_whitespace().count() <= MAX_ENTRY_WORDS;
+    (is_short && !entry.is_empty()).then_some(entry)
+}
+
+fn quoted(entry: &str) -> String {
+    let marks = ['"', '\'', '`'];
+    match entry.chars().next().filter(|first| marks.contains(first)) {
+        Some(mark) if entry.len() > 2 && entry.ends_with(mark) => entry.to_owned(),
+        _ => format!("\"{}\"", entry.replace('"', "")),
+    }
 }
 
 /// Returns a line without what pydantic adds in brackets to its sentences: `[type=missing, input_value={}, input_type=dict]`.

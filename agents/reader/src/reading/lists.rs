@@ -3,7 +3,7 @@
 use super::tokens::{Token, TokenKind};
 
 /// The maximum number of items of a list without commas.
-const MAX_SPACED_ITEMS: usize = 40;
+const MAX_SPACED_ITEMS: usize = 1000;
 
 /// A list read from tokens.
 pub(super) struct List<'t> {

@@ -26,6 +26,18 @@ pub(super) fn json_type(word: &str) -> Option<&'static str> {
     named.map(|(name, _)| *name).or_else(sized)
 }
 
+/// Returns the type of a list of JSON types that has only one beside null: `string, null`.
+pub(super) fn only_type(list: &str) -> Option<&'static str> {
+    let mut types = list.split(',').map(|word| json_type(word.trim()));
+    let mut only = None;
+    types.try_for_each(|named| {
+        let named = named.filter(|named| *named == "null" || only.is_none())?;
+        only = only.or((named != "null").then_some(named));
+        Some(())
+    })?;
+    only
+}
+
 /// Returns true if a word names an unsigned integer type.
 pub(super) fn is_unsigned(word: &str) -> bool {
     ["u8", "u16", "u32", "u64", "u128", "usize", "unsigned"].contains(&word) || word.starts_with("uint")

@@ -6,9 +6,8 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
-use super::arguments::{NOUNS, is_list_of_words};
 use super::clauses::is_forbidding;
-use super::lists::{List, list_at, sentence, skip_words};
+use super::lists::{List, list_at};
 use super::mentions::{Mention, SentValue, Sign, sent_values};
 use super::patterns::{is_format, json_type};
 use super::phrases::{Meaning, PhraseTable};
@@ -213,6 +212,8 @@ impl<'v> StatementReader<'v> {
                 self.push(Statement::Fault { field, fault });
             }
         }
+        let sent = self.original;
+        self.statements.iter_mut().for_each(|statement| statement.locate(sent));
     }
 
     pub(super) fn sent_values(&self) -> &[SentValue<'v>] {
@@ -294,106 +295,16 @@ impl<'v> StatementReader<'v> {
         let next = context.next;
         match pattern {
             Meaning::Missing => self.read_missing(context),
-            Meaning::MissingNamed => {
-                let at = skip_words(tokens, next, &["the", "a", "an", "required", "missing"], 3);
-                if let Some(field) = self.subfield(context, at..at + 1).or_else(|| self.name_at(tokens, at)) {
-                    self.push_missing(field);
-                } else if let [name, noun, ..] = &tokens[at.min(tokens.len())..]
-                    && name.kind == TokenKind::Quoted
-                    && NOUNS.iter().any(|known| noun.is_word(known))
-                {
-                    // "Attachment must have a 'type' field": a field of an item.
-                    let holder = self.about(context).into_iter().next();
-                    let path = holder.map(|holder| match paths::get(self.sent, &holder) {
-                        Some(Value::Array(_)) => format!("{holder}.0.{}", name.text),
-                        _ => format!("{holder}.{}", name.text),
-                    });
-                    self.push_missing(path.unwrap_or_else(|| self.path_or_name(name.text)));
-                }
-            }
+            Meaning::MissingNamed => self.read_missing_named(context),
             // `unknown field x, expected one of a, b` lists fields and not values.
             Meaning::Expected | Meaning::Options | Meaning::Valid if sentence_state.unrecognized => {}
-            Meaning::Expected => {
-                let list = list_at(tokens, next);
-                if !self.read_wrong_type(context) {
-                    let is_advice = ["use", "provide"].iter().any(|word| tokens[context.at].is_word(word));
-                    let only = list.items.len() == 1;
-                    let set = tokens.get(next).filter(|word| word.is_word("in")).and_then(|_| tokens.get(next + 1));
-                    if set.is_some_and(|bracket| bracket.is_symbol("([{")) {
-                        self.read_options(&list_at(tokens, next + 1), context);
-                    } else if list.quoted && only && is_advice {
-                        // One value is advice, which `read_order` reads.
-                    } else if list.quoted && !(only && is_format(list.items[0])) {
-                        self.read_options(&list, context);
-                    } else if !only && (is_list_of_words(&list) || is_choice(tokens, next, list.items.len())) {
-                        // "expected C or K", "expected 20 | 32"
-                        self.read_options(&list, context);
-                    } else if !self.read_format(context) && !self.read_only(context) {
-                        // "must be in 18 to 20"
-                        self.read_between(context);
-                    }
-                }
-            }
+            Meaning::Expected => self.read_expected_value(context),
             // "must not be one of"
             Meaning::Options
                 if context.at >= 2 && tokens[context.at - 1].is_word("be") && tokens[context.at - 2].is_word("not") => {
             }
-            Meaning::Options => {
-                // `valid options for 'currency': …` names the field after the words.
-                if let [of, name, colon, ..] = &tokens[next..]
-                    && of.is_word("for")
-                    && colon.is_symbol(":")
-                    && let Some(field) = self.vocabulary.field_path(name.text)
-                {
-                    let list = list_at(tokens, next + 2);
-                    if !list.items.is_empty() {
-                        self.push(Statement::Options { field, values: owned_items(&list) });
-                    }
-                    return;
-                }
-                // `choose 'currency' from …` names it between the words.
-                if let [name, from, ..] = &tokens[next..]
-                    && ["from", "among", "between"].iter().any(|word| from.is_word(word))
-                    && let Some(field) = self.vocabulary.field_path(name.text)
-                {
-                    let list = list_at(tokens, next + 1);
-                    if !list.items.is_empty() {
-                        self.push(Statement::Options { field, values: owned_items(&list) });
-                    }
-                    return;
-                }
-                let list = list_at(tokens, next);
-                // "one of the values accepted for Enum class: [full, part]"
-                let range = sentence(tokens, context.at);
-                let colon = tokens[next..range.end].iter().take(8).position(|token| token.is_symbol(":"));
-                let list = match colon.filter(|_| list.items.is_empty()) {
-                    Some(colon) => list_at(tokens, next + colon),
-                    None => list,
-                };
-                if list.items.is_empty() && tokens[next - 1].is_word("of") {
-                    // "one of your verified numbers" does not say which.
-                    self.read_fault(Fault::Invalid, context);
-                } else if list.quoted || list.announced || list.items.len() > 1 {
-                    self.read_options(&list, context);
-                }
-            }
-            Meaning::Valid => {
-                let named = self.read_format(context) || self.read_wrong_type(context);
-                let noun = usize::from(!tokens.get(next).is_some_and(|token| token.is_symbol(":")));
-                let introduces = |token: &Token<'_>| {
-                    token.is_symbol(":") || ["are", "include", "is"].iter().any(|word| token.is_word(word))
-                };
-                if !named && tokens.get(next + noun).is_some_and(introduces) {
-                    let list = list_at(tokens, next + noun);
-                    match tokens[next..next + noun].first().and_then(|word| self.vocabulary.field_of_plural(word.text))
-                    {
-                        Some(field) if !list.items.is_empty() => {
-                            self.push(Statement::Options { field, values: owned_items(&list) });
-                        }
-                        _ => self.read_options(&list, context),
-                    }
-                }
-            }
+            Meaning::Options => self.read_announced_options(context),
+            Meaning::Valid => self.read_valid(context),
             Meaning::Invalid => {
                 let _ = self.read_format(context) || self.read_wrong_type(context);
             }
@@ -468,12 +379,6 @@ impl<'v> StatementReader<'v> {
             }
         }
     }
-}
-
-/// Returns true if this number of items at `at` are separated by bars.
-fn is_choice(tokens: &[Token<'_>], at: usize, items: usize) -> bool {
-    let bars = tokens.iter().skip(at + 1).step_by(2).take(items.saturating_sub(1));
-    items > 1 && bars.filter(|bar| bar.is_symbol("|")).count() == items - 1
 }
 
 /// The state of the current sentence.

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use healbench_core::{ActionSpec, Script, ToolSpec};
 use serde_json::Value;
 
+use super::entries::ENTRY;
 use super::mentions::{is_same_word, stem_of, words_of};
 use super::tokens::{Token, TokenKind};
 
@@ -139,6 +140,7 @@ impl<'a> Vocabulary<'a> {
         }
         let parts: Vec<&str> =
             raw.split(['.', '/', '[', ']']).filter(|part| !matches!(*part, "" | "#" | "$")).collect();
+        let parts = names_in_schema(&parts).unwrap_or(parts);
         let is_outer = |part: &&str| {
             // `CreateVolumeRequest.size_gb`: the type that a field belongs to.
             let is_type =
@@ -355,6 +357,20 @@ impl<'a> Vocabulary<'a> {
         }
         None
     }
+}
+
+/// Returns the names of a path in a JSON Schema, with `items` for the entries of a list: `properties/lines/items/properties/qty`.
+fn names_in_schema<'p>(parts: &[&'p str]) -> Option<Vec<&'p str>> {
+    let mut rest = parts.iter();
+    let mut names = Vec::new();
+    while let Some(part) = rest.next() {
+        match *part {
+            "properties" => names.push(*rest.next()?),
+            "items" if !names.is_empty() => names.push(ENTRY),
+            _ => return None,
+        }
+    }
+    (!names.is_empty()).then_some(names)
 }
 
 fn put(out: &mut Vec<u8>, kind: u8, name: &str) {

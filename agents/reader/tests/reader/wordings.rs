@@ -115,3 +115,59 @@ fn a_comparison_is_a_fact_or_a_demand() {
         assert_eq!(remedies(text, &json!(sent)), [expected], "{text}");
     }
 }
+
+/// The validator of the Go SDK says where a check failed as a path in the schema, and what was sent before what is wanted.
+#[test]
+fn checks_of_the_go_sdk_say_what_is_wanted() {
+    let long = "x".repeat(21);
+    let too_long = format!("maxLength: \"{long}\" contains 21 Unicode code points, more than 20");
+    for (text, sent, expected) in [
+        ("minimum: 0/1 is less than 1.000000", json!(0), "bound >=1"),
+        ("maximum: 501/1 is greater than 500.000000", json!(501), "bound <=500"),
+        ("exclusiveMinimum: 1/1 is less than or equal to 1.000000", json!(1), "bound >1"),
+        ("multipleOf: 7/1 is not a multiple of 5.000000", json!(7), "bound multiple of 5"),
+        ("minLength: \"x\" contains 1 Unicode code points, fewer than 2", json!("x"), "bound >=2"),
+        (&too_long, json!(long), "bound <=20"),
+        ("minItems: array length 1 is less than 2", json!(["a"]), "bound >=2"),
+        ("maxItems: array length 3 is greater than 2", json!([1, 2, 3]), "bound <=2"),
+        ("type: 42 has type \"integer\", want \"string\"", json!(42), "type string"),
+        ("type: 42 has type \"integer\", want one of \"string, null\"", json!(42), "type string"),
+        ("type: 42 has type \"integer\", want one of \"null, array\"", json!(42), "type array"),
+        ("enum: z does not equal any of: [aa bb]", json!("z"), "options aa | bb"),
+    ] {
+        let text = format!("validating \"arguments\": validating root: validating /properties/summary: {text}");
+        assert_eq!(remedies(&text, &sent), [expected], "{text}");
+    }
+    let text = "validating root: validating /properties/summary: validating /properties/summary/items: type: b has type \"string\", want \"integer\"";
+    let record = json!({
+        "id": "x", "tool": "t", "schema": {"properties": {"summary": {}}}, "arguments": {"summary": [1, "b"]}, "text": text,
+    });
+    assert_eq!(
+        predict(&record).unwrap()["remedies"],
+        json!([{"field": "summary.1", "kind": "type", "value": "integer"}])
+    );
+}
+
+#[test]
+fn long_lists_and_bullets_are_options() {
+    let options: Vec<String> = (0..80).map(|n| format!("opt{n:03}")).collect();
+    let expected = format!("options {}", options.join(" | "));
+    let of_go = format!("enum: z does not equal any of: [{}]", options.join(" "));
+    let bullets = format!("Invalid guide. Valid guides are:\n- {}", options.join("\n- "));
+    let described =
+        format!("summary must be one of:\n\n  1. {}: one of them\n\nSee the manual.", options.join(": one\n  2. "));
+    for text in [of_go, bullets, described] {
+        assert_eq!(remedies(&text, &json!("z")).join(";"), expected, "{text}");
+    }
+    let two = "Unknown summary. Available options:\n* first one\n* 'second'\n";
+    assert_eq!(remedies(two, &json!("z")), ["options first one | second"]);
+    for text in [
+        "Valid requests name all of these:\nsummary\nother",
+        "The following checks failed:\n- first\n- second",
+        "Available actions:\n- first\n- second",
+        "Options:\n- this is a sentence about the first of them\n- and another one",
+    ] {
+        let found = remedies(text, &json!("z"));
+        assert!(!found.iter().any(|remedy| remedy.starts_with("options")), "{text}: {found:?}");
+    }
+}

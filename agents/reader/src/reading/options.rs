@@ -1,0 +1,184 @@
+//! Statements about the valid values of an argument.
+
+use super::lists::{List, list_at, sentence};
+use super::patterns::{is_format, json_type, only_type};
+use super::sent_paths::path_of_value;
+use super::statement_reader::{PhraseContext, StatementReader, owned_items};
+use super::tokens::{Token, TokenKind};
+use super::{Fault, Statement};
+
+impl StatementReader<'_> {
+    /// Reads a phrase that a type, a list of values or a format follows.
+    pub(super) fn read_expected_value(&mut self, context: &PhraseContext<'_>) {
+        let tokens = context.tokens;
+        let next = context.next;
+        let list = list_at(tokens, next);
+        if !self.read_wrong_type(context) {
+            let is_advice = ["use", "provide"].iter().any(|word| tokens[context.at].is_word(word));
+            let only = list.items.len() == 1;
+            let set = tokens.get(next).filter(|word| word.is_word("in")).and_then(|_| tokens.get(next + 1));
+            if set.is_some_and(|bracket| bracket.is_symbol("([{")) {
+                self.read_options(&list_at(tokens, next + 1), context);
+            } else if list.quoted && only && is_advice {
+                // One value is advice, which `read_order` reads.
+            } else if list.quoted && !(only && is_format(list.items[0])) {
+                self.read_options(&list, context);
+            } else if !only && (is_list_of_words(&list) || is_choice(tokens, next, list.items.len())) {
+                // "expected C or K", "expected 20 | 32"
+                self.read_options(&list, context);
+            } else if !self.read_format(context) && !self.read_only(context) {
+                // "must be in 18 to 20"
+                self.read_between(context);
+            }
+        }
+    }
+
+    /// Reads a phrase that a list of valid values follows.
+    pub(super) fn read_announced_options(&mut self, context: &PhraseContext<'_>) {
+        let tokens = context.tokens;
+        let next = context.next;
+        // `valid options for 'currency': …` names the field after the words.
+        if let [of, name, colon, ..] = &tokens[next..]
+            && of.is_word("for")
+            && colon.is_symbol(":")
+            && let Some(field) = self.vocabulary.field_path(name.text)
+        {
+            let list = list_at(tokens, next + 2);
+            if !list.items.is_empty() {
+                self.push(Statement::Options { field, values: owned_items(&list) });
+            }
+            return;
+        }
+        // `choose 'currency' from …` names it between the words.
+        if let [name, from, ..] = &tokens[next..]
+            && ["from", "among", "between"].iter().any(|word| from.is_word(word))
+            && let Some(field) = self.vocabulary.field_path(name.text)
+        {
+            let list = list_at(tokens, next + 1);
+            if !list.items.is_empty() {
+                self.push(Statement::Options { field, values: owned_items(&list) });
+            }
+            return;
+        }
+        let list = list_at(tokens, next);
+        // "one of the values accepted for Enum class: [full, part]"
+        let range = sentence(tokens, context.at);
+        let colon = tokens[next..range.end].iter().take(8).position(|token| token.is_symbol(":"));
+        let list = match colon.filter(|_| list.items.is_empty()) {
+            Some(colon) => list_at(tokens, next + colon),
+            None => list,
+        };
+        if list.items.is_empty() && tokens[next - 1].is_word("of") {
+            // "one of your verified numbers" does not say which.
+            self.read_fault(Fault::Invalid, context);
+        } else if list.quoted || list.announced || list.items.len() > 1 {
+            self.read_options(&list, context);
+        }
+    }
+
+    /// Reads a phrase that a format's name follows, or a plural and its values.
+    pub(super) fn read_valid(&mut self, context: &PhraseContext<'_>) {
+        let tokens = context.tokens;
+        let next = context.next;
+        // "the lowest allowed value is 5"
+        const EXTREMES: [&str; 6] = ["lowest", "highest", "smallest", "largest", "minimum", "maximum"];
+        let before = context.at.checked_sub(1).map(|before| &tokens[before]);
+        if before.is_some_and(|before| EXTREMES.iter().any(|word| before.is_word(word))) {
+            return;
+        }
+        let named = self.read_format(context) || self.read_wrong_type(context);
+        let noun = usize::from(!tokens.get(next).is_some_and(|token| token.is_symbol(":")));
+        let introduces =
+            |token: &Token<'_>| token.is_symbol(":") || ["are", "include", "is"].iter().any(|word| token.is_word(word));
+        if !named && tokens.get(next + noun).is_some_and(introduces) {
+            let list = list_at(tokens, next + noun);
+            match tokens[next..next + noun].first().and_then(|word| self.vocabulary.field_of_plural(word.text)) {
+                Some(field) if !list.items.is_empty() => {
+                    self.push(Statement::Options { field, values: owned_items(&list) });
+                }
+                _ => self.read_options(&list, context),
+            }
+        }
+    }
+
+    pub(super) fn read_options(&mut self, list: &List<'_>, context: &PhraseContext<'_>) {
+        if list.items.is_empty() {
+            // "must be one of the allowed values" does not say which.
+            return self.read_fault(Fault::Invalid, context);
+        }
+        // `one of "string, null"` says a type.
+        if let [only] = list.items.as_slice()
+            && only.contains(',')
+            && only_type(only).is_some()
+        {
+            return;
+        }
+        let is_sent = |item: &&str| path_of_value(self.sent, item).is_some();
+        if list.items.iter().all(|item| self.vocabulary.resolve_action(item).is_some())
+            || list.items.iter().all(is_sent)
+        {
+            return;
+        }
+        let own = context.segment.subject.is_some_and(|subject| subject.known);
+        // Do not identify the field by a sent value: the values in this sentence are the valid ones.
+        let named = || self.field_by_name(context).or_else(|| self.field_named_before(context));
+        let before = sentence(context.tokens, context.at).start..context.at;
+        let field = if own { self.subfield(context, before) } else { named() }.or_else(|| self.field(context));
+        let discriminator = field.as_deref().is_some_and(|field| self.vocabulary.is_discriminator(field));
+        if discriminator
+            || (!own
+                && (list.announced || list.items.len() > 1)
+                && list.items.iter().all(|item| self.vocabulary.is_action(item)))
+        {
+            self.push_actions(list);
+        } else if let Some(field) = field
+            && !list.items.iter().all(|item| self.vocabulary.field_path(item).as_ref() == Some(&field))
+        {
+            self.push(Statement::Options { field, values: owned_items(list) });
+        }
+    }
+
+    /// Reads "Only SELECT queries are allowed" as a description of the right value, and "Only GET and POST are supported" as options.
+    pub(super) fn read_only(&mut self, context: &PhraseContext<'_>) -> bool {
+        let rest = &context.tokens[context.next..sentence(context.tokens, context.at).end];
+        // What is written so stands for itself.
+        let is_literal = |token: &Token<'_>| {
+            let is_name = token.text.len() > 1
+                && token.text.bytes().any(|byte| byte.is_ascii_uppercase())
+                && !token.text.bytes().any(|byte| byte.is_ascii_lowercase());
+            token.kind == TokenKind::Quoted || token.kind == TokenKind::Word && (is_name || token.text.starts_with('.'))
+        };
+        let is_joint = |token: &Token<'_>| token.is_symbol(",/|") || token.is_word("and") || token.is_word("or");
+        let list: Vec<&Token<'_>> = rest.iter().take_while(|token| is_literal(token) || is_joint(token)).collect();
+        let verb = rest.iter().skip(list.len()).take(3).position(|token| token.is_word("is") || token.is_word("are"));
+        let is_allowed = verb.and_then(|verb| rest.get(list.len() + verb + 1)).is_some_and(|token| {
+            ["allowed", "supported", "accepted", "permitted"].iter().any(|word| token.is_word(word))
+        });
+        let is_only = context.tokens[context.at].is_word("only") && !list.is_empty() && is_allowed;
+        let Some(field) = self.field(context).filter(|_| is_only) else { return false };
+        let values: Vec<String> =
+            list.iter().filter(|token| is_literal(token)).map(|token| token.text.to_owned()).collect();
+        if verb == Some(0) && values.len() > 1 {
+            self.push(Statement::Options { field, values });
+        } else {
+            self.note_stated(field, None);
+        }
+        true
+    }
+}
+
+/// Returns true for a list of at least two values without quotes, which says no type and no comparison.
+pub(super) fn is_list_of_words(list: &List<'_>) -> bool {
+    const COMPARISONS: [&str; 12] =
+        ["more", "less", "greater", "fewer", "above", "below", "higher", "lower", "longer", "shorter", "equal", "null"];
+    let is_value = |item: &&str| {
+        json_type(item).is_none() && !is_format(item) && item.parse::<f64>().is_err() && !COMPARISONS.contains(item)
+    };
+    list.items.len() > 1 && list.items.iter().all(is_value)
+}
+
+/// Returns true if this number of items at `at` are separated by bars.
+fn is_choice(tokens: &[Token<'_>], at: usize, items: usize) -> bool {
+    let bars = tokens.iter().skip(at + 1).step_by(2).take(items.saturating_sub(1));
+    items > 1 && bars.filter(|bar| bar.is_symbol("|")).count() == items - 1
+}
