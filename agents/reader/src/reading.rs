@@ -7,6 +7,7 @@
 mod advice;
 mod arguments;
 mod bounds;
+mod characters;
 mod clauses;
 mod constraints;
 mod describe;
@@ -14,6 +15,7 @@ mod echoed_values;
 mod entries;
 mod error_kind;
 mod fields;
+mod forms;
 mod layout;
 mod lists;
 mod markup;

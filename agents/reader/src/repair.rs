@@ -255,9 +255,26 @@ fn has_format(value: &Value, format: &str) -> Option<bool> {
         "datetime" | "date-time" | "timestamp" if !date => Some(false),
         "datetime" | "date-time" | "timestamp" => has_time_part(text, digits(11..13) && digits(14..16)),
         "url" | "uri" => Some(text.contains("://")),
+        "kebab-case" | "kebab case" => Some(is_in_case(text, "-", false)),
+        "snake_case" | "snake case" => Some(is_in_case(text, "_", false)),
+        "camelcase" | "camel case" => Some(is_in_case(text, "", true) && !text.starts_with(|c: char| c.is_uppercase())),
+        "pascalcase" => Some(is_in_case(text, "", true) && text.starts_with(|c: char| c.is_uppercase())),
+        // `C:\` begins an absolute path of Windows.
+        "absolute path" | "full path" | "absolute" => {
+            Some(text.starts_with(['/', '~']) || text.contains("://") || bytes.get(1) == Some(&b':'))
+        }
         "uuid" | "guid" => Some(text.len() == 36 && text.bytes().filter(|byte| *byte == b'-').count() == 4),
         _ => None,
     }
+}
+
+/// Returns true if a text consists of ASCII letters and digits with single marks between them, in lower case except where humps are allowed.
+fn is_in_case(text: &str, mark: &str, has_humps: bool) -> bool {
+    let is_part = |part: &str| {
+        !part.is_empty()
+            && part.bytes().all(|byte| byte.is_ascii_alphanumeric() && (has_humps || !byte.is_ascii_uppercase()))
+    };
+    if mark.is_empty() { is_part(text) } else { text.split(mark).all(is_part) }
 }
 
 /// Returns whether a time follows the date, which has ten characters; `None` for a space instead of `T` or a time

@@ -104,6 +104,9 @@ impl StatementReader<'_> {
 
     /// Reads the names of unknown fields: those after the phrase, before it, or else the segment's.
     pub(super) fn read_unrecognized(&mut self, context: &PhraseContext<'_>) {
+        if self.read_refused_characters(context) {
+            return;
+        }
         let tokens = context.tokens;
         let remove = tokens[context.at].is_word("remove");
         let words =

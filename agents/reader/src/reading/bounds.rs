@@ -167,7 +167,7 @@ fn limit_before(relation: Relation, context: &PhraseContext<'_>, range: &Range<u
 }
 
 /// Returns the value of a number at `at`, in digits or in words, and the index after it.
-fn number_at(tokens: &[Token<'_>], at: usize) -> Option<(f64, usize)> {
+pub(super) fn number_at(tokens: &[Token<'_>], at: usize) -> Option<(f64, usize)> {
     let first = tokens.get(at)?;
     let article = first.is_word("a") && tokens.get(at + 1).is_some_and(|next| scale_of(next).is_some());
     let number = if article { 1.0 } else { number_of(first)? };
@@ -182,7 +182,7 @@ fn scale_of(token: &Token<'_>) -> Option<f64> {
 }
 
 /// Returns the value of a number, in digits or in a word.
-pub(super) fn number_of(token: &Token<'_>) -> Option<f64> {
+fn number_of(token: &Token<'_>) -> Option<f64> {
     const WORDS: [&str; 21] = [
         "zero",
         "one",

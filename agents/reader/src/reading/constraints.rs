@@ -1,5 +1,6 @@
 //! Statements about formats and patterns.
 
+use super::forms::{Literal, is_form, literal_at, pattern_of};
 use super::lists::skip_words;
 use super::patterns::is_format;
 use super::statement_reader::{ARTICLES, PhraseContext, StatementReader};
@@ -9,55 +10,23 @@ use super::{ExpectedFormat, Statement};
 /// Words that may stand between a phrase and its pattern.
 const PATTERN_WORDS: [&str; 8] = ["the", "pattern", "regex", "regular", "expression", "of", "a", "is"];
 
-/// Kinds of characters, as they stand within the brackets of a pattern.
-const CHARACTERS: [(&str, &str); 24] = [
-    ("letters", "A-Za-z"),
-    ("letter", "A-Za-z"),
-    ("lowercase", "a-z"),
-    ("lower-case", "a-z"),
-    ("uppercase", "A-Z"),
-    ("upper-case", "A-Z"),
-    ("a-z", "a-z"),
-    ("0-9", "0-9"),
-    ("digits", "0-9"),
-    ("numbers", "0-9"),
-    ("numerals", "0-9"),
-    ("alphanumeric", "A-Za-z0-9"),
-    ("alphanumerics", "A-Za-z0-9"),
-    ("hyphens", "\\-"),
-    ("dashes", "\\-"),
-    ("underscores", "_"),
-    ("dots", "."),
-    ("periods", "."),
-    ("spaces", " "),
-    ("slashes", "/"),
-    ("colons", ":"),
-    ("commas", ","),
-    ("plus", "+"),
-    ("apostrophes", "'"),
-];
-/// Words that may stand between kinds of characters.
-const FILLERS: [&str; 14] = [
-    "contain",
-    "contains",
-    "use",
-    "of",
-    "be",
-    "the",
-    "and",
-    "or",
-    "ascii",
-    "latin",
-    "characters",
-    "signs",
-    "english",
-    "single",
-];
+/// Words that say more about a format.
+const QUALIFIERS: [&str; 10] =
+    ["calendar", "hexadecimal", "full", "absolute", "complete", "proper", "well-formed", "http", "https", "real"];
+
+/// Returns true if a text begins with a class of characters, `[a-z]`, and not with a list in brackets.
+fn is_class(text: &str) -> bool {
+    let end = text.find([']', ' ', ',', '"', '\'', '`']).unwrap_or(text.len());
+    text.starts_with("\\d")
+        || text.starts_with("\\w")
+        || text[end..].starts_with(']') && text[..end].contains(['-', '\\'])
+}
 
 impl StatementReader<'_> {
     pub(super) fn read_format(&mut self, context: &PhraseContext<'_>) -> bool {
         let tokens = context.tokens;
         let at = skip_words(tokens, context.next, &ARTICLES, 3);
+        let at = skip_words(tokens, at, &QUALIFIERS, 2);
         let Some(name) = tokens.get(at).filter(|token| token.kind != TokenKind::Symbol) else { return false };
         // "RFC 3339", "ISO 8601"
         if (name.is_word("rfc") || name.is_word("iso"))
@@ -69,12 +38,41 @@ impl StatementReader<'_> {
         // A quoted pattern of letters for digits keeps its case.
         let is_pattern =
             name.kind == TokenKind::Quoted && (name.text.contains('%') || name.text.chars().any(char::is_uppercase));
-        if !is_format(name.text) {
+        // "not a valid link"
+        let is_link = name.is_word("link") && tokens[context.next - 1].is_word("valid");
+        if !is_format(name.text) && !is_link {
             return false;
         }
-        let expected = if is_pattern { name.text.to_owned() } else { name.text.to_lowercase() };
+        let expected = if is_link {
+            "url".to_owned()
+        } else if is_pattern {
+            name.text.to_owned()
+        } else {
+            name.text.to_lowercase()
+        };
         self.push_format(ExpectedFormat::Named(expected), context);
         true
+    }
+
+    /// Reads a form that stands for itself: `in the form owner/repo`.
+    pub(super) fn read_form(&mut self, context: &PhraseContext<'_>) {
+        let before = context.at.checked_sub(1).map(|before| context.tokens[before]);
+        let at = skip_words(
+            context.tokens,
+            context.next,
+            &["of", "the", "a", "an", "is", "form", "format", "like", "be"],
+            4,
+        );
+        let before = before.filter(|_| context.next == context.at + 1).map(|token| Literal {
+            text: token.text,
+            is_quoted: token.kind == TokenKind::Quoted,
+            rest: token.rest,
+        });
+        let after = literal_at(context.tokens[at - 1].rest).filter(|form| is_form(form, self.vocabulary));
+        if let Some(form) = after.or_else(|| before.filter(|form| is_form(form, self.vocabulary))) {
+            let pattern = pattern_of(form.text).map(ExpectedFormat::Pattern);
+            self.push_format(pattern.unwrap_or_else(|| ExpectedFormat::Named(form.text.to_owned())), context);
+        }
     }
 
     pub(super) fn push_format(&mut self, expected: ExpectedFormat, context: &PhraseContext<'_>) {
@@ -86,7 +84,9 @@ impl StatementReader<'_> {
     pub(super) fn read_regex(&mut self, context: &PhraseContext<'_>) {
         let at = skip_words(context.tokens, context.next, &PATTERN_WORDS, 5);
         let rest = context.tokens[at - 1].rest.trim_start_matches([' ', ':', '`', '"', '\'']);
-        if !rest.starts_with(['^', '/']) {
+        // `[A-Za-z0-9_]+` has to match all of a text.
+        let is_open = rest.starts_with(['[', '\\']) && is_class(rest);
+        if !rest.starts_with(['^', '/']) && !is_open {
             return;
         }
         let end = rest.find([' ', '`', '"', '\n']).unwrap_or(rest.len());
@@ -97,30 +97,13 @@ impl StatementReader<'_> {
             None => pattern,
         };
         let pattern = pattern.replace("\\/", "/");
+        let pattern = match is_open {
+            true if pattern.contains('|') => format!("^(?:{pattern})$"),
+            true => format!("^{}$", pattern.trim_end_matches('$')),
+            false => pattern,
+        };
         if !pattern.is_empty() {
             self.push_format(ExpectedFormat::Pattern(pattern), context);
-        }
-    }
-
-    /// Reads the kinds of characters that a text may have: `only letters, digits and hyphens`.
-    pub(super) fn read_characters(&mut self, context: &PhraseContext<'_>) {
-        let mut classes = String::new();
-        let mut case = None;
-        for token in &context.tokens[context.next..] {
-            let word = token.text.to_lowercase();
-            match CHARACTERS.iter().find(|(name, _)| *name == word) {
-                Some((_, "A-Za-z")) => classes.push_str(case.take().unwrap_or("A-Za-z")),
-                Some((_, class @ ("a-z" | "A-Z"))) => {
-                    classes.push_str(case.replace(class).unwrap_or_default());
-                }
-                Some((_, class)) => classes.push_str(class),
-                None if token.is_symbol(",()") || FILLERS.contains(&word.as_str()) => {}
-                None => break,
-            }
-        }
-        classes.push_str(case.unwrap_or_default());
-        if !classes.is_empty() {
-            self.push_format(ExpectedFormat::Pattern(format!("^[{classes}]*$")), context);
         }
     }
 

@@ -10,6 +10,19 @@ pub(super) struct Tag<'t> {
     pub(super) length: usize,
 }
 
+/// Returns true if a tag is a placeholder in the form of a value: `ORD-<number>`, `<owner>/<repo>`.
+pub(super) fn is_placeholder(text: &str, at: usize, tag: &Tag<'_>) -> bool {
+    const ALONE: [&str; 4] = ["br", "hr", "p", "li"];
+    // The limit keeps the time linear.
+    const MAX_ELEMENT_BYTES: usize = 500;
+    let joins = |byte: Option<&u8>| byte.is_some_and(|byte| b"-_/:#@.".contains(byte));
+    let bytes = text.as_bytes();
+    let is_joined = joins(at.checked_sub(1).and_then(|before| bytes.get(before))) || joins(bytes.get(at + tag.length));
+    let is_plain = !tag.closing && !tag.empty && tag.attributes.is_empty() && !ALONE.contains(&tag.name);
+    let near = &text[at..text.floor_char_boundary(at + MAX_ELEMENT_BYTES)];
+    is_joined && is_plain && !near.contains(&format!("</{}>", tag.name))
+}
+
 /// Returns true if the `length` bytes at `at` are enclosed in the same quotation mark.
 pub(super) fn is_quoted(bytes: &[u8], at: usize, length: usize) -> bool {
     let before = at.checked_sub(1).map(|before| bytes[before]);

@@ -1,5 +1,6 @@
 //! Statements about the valid values of an argument.
 
+use super::characters::are_kinds;
 use super::lists::{List, list_at, sentence};
 use super::patterns::{is_format, json_type, only_type};
 use super::sent_paths::path_of_value;
@@ -13,7 +14,7 @@ impl StatementReader<'_> {
         let tokens = context.tokens;
         let next = context.next;
         let list = list_at(tokens, next);
-        if !self.read_wrong_type(context) {
+        if !self.read_wrong_type(context) && !self.read_expected_characters(context) {
             let is_advice = ["use", "provide"].iter().any(|word| tokens[context.at].is_word(word));
             let only = list.items.len() == 1;
             let set = tokens.get(next).filter(|word| word.is_word("in")).and_then(|_| tokens.get(next + 1));
@@ -105,6 +106,10 @@ impl StatementReader<'_> {
         if list.items.is_empty() {
             // "must be one of the allowed values" does not say which.
             return self.read_fault(Fault::Invalid, context);
+        }
+        if are_kinds(&list.items) {
+            // "only letters and digits" is read as such.
+            return;
         }
         // `one of "string, null"` says a type.
         if let [only] = list.items.as_slice()

@@ -45,6 +45,12 @@ pub(super) enum Meaning {
     Regex,
     /// Kinds of characters follow, and no other is accepted.
     Characters,
+    /// Kinds of characters follow that are not accepted.
+    Without,
+    /// What a text has to begin with follows.
+    Prefix,
+    /// What a text has to end with follows.
+    Suffix,
     Unrecognized,
     /// Names of fields whose values are in use follow.
     ConflictNamed,
@@ -111,6 +117,9 @@ pub(super) const MEANINGS: &[(&str, Meaning, &str)] = &[
     ("format_name", Meaning::FormatName, "the phrase itself is a format"),
     ("regex", Meaning::Regex, "a pattern follows"),
     ("characters", Meaning::Characters, "the only kinds of characters follow: `letters, digits and hyphens`"),
+    ("without", Meaning::Without, "kinds of characters follow that are not accepted: `no spaces`"),
+    ("prefix", Meaning::Prefix, "what a text has to begin with follows"),
+    ("suffix", Meaning::Suffix, "what a text has to end with follows"),
     ("unrecognized", Meaning::Unrecognized, "a field is not known, or must be left out"),
     ("conflict_named", Meaning::ConflictNamed, "names of fields whose values are in use follow"),
     ("conflict", Meaning::Conflict, "the value of a field is in use"),

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::layout::{unfold, without_details};
-use super::markup::{Tag, attributes, is_quoted, tag_at, unescape};
+use super::markup::{Tag, attributes, is_placeholder, is_quoted, tag_at, unescape};
 use super::phrases::{Meaning, PhraseTable};
 use super::segment::{Segment, Subject};
 use super::sent_paths::path_of_name;
@@ -114,7 +114,7 @@ impl<'v> Walker<'_, 'v> {
                 }
                 b'<' => match tag_at(&text[at..]) {
                     // `'<br/>'` is a value that looks like a tag.
-                    Some(tag) if is_quoted(bytes, at, tag.length) => at += tag.length,
+                    Some(tag) if is_quoted(bytes, at, tag.length) || is_placeholder(text, at, &tag) => at += tag.length,
                     Some(tag) => {
                         self.read_chunk(&text[start..at], indent, base, &mut before);
                         at += tag.length;

@@ -313,17 +313,25 @@ impl<'v> StatementReader<'v> {
                 match before.filter(|token| is_format(token.text)) {
                     Some(token) => self.push_format(ExpectedFormat::Named(token.text.to_lowercase()), context),
                     None => {
-                        self.read_format(context);
+                        if !self.read_format(context) {
+                            self.read_form(context);
+                        }
                     }
                 }
             }
             Meaning::FormatName => {
-                let words: Vec<String> =
-                    tokens[context.at..next].iter().map(|token| token.text.to_lowercase()).collect();
+                let words: Vec<String> = tokens[context.at..next]
+                    .iter()
+                    .filter(|token| !token.is_word("be"))
+                    .map(|token| token.text.to_lowercase())
+                    .collect();
                 self.push_format(ExpectedFormat::Named(words.join(" ")), context);
             }
             Meaning::Regex => self.read_regex(context),
             Meaning::Characters => self.read_characters(context),
+            Meaning::Without => self.read_forbidden_characters(context),
+            Meaning::Prefix => self.read_affix(true, context),
+            Meaning::Suffix => self.read_affix(false, context),
             Meaning::AtLeast => self.read_bound(Relation::AtLeast, context),
             Meaning::Above => self.read_bound(Relation::Above, context),
             Meaning::AtMost => self.read_bound(Relation::AtMost, context),

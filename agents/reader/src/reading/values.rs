@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
+use super::characters::are_kinds;
 use super::clauses::is_order;
 use super::lists::list_at;
 use super::mentions::{Mention, Sign, is_same_word};
@@ -222,6 +223,7 @@ impl StatementReader<'_> {
             is_it.then(|| self.last_fault().or_else(|| self.sole_field())).flatten()
         };
         if list.items.len() > 1
+            && !are_kinds(&list.items)
             && list.items.iter().all(is_other)
             && let Some(field) = self.vocabulary.field_of_plural(tokens[at].text).or_else(of_missing)
             && paths::get(self.sent, &field).is_some_and(|sent| !sent.is_array() && !sent.is_object())

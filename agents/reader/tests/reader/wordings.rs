@@ -171,3 +171,55 @@ fn long_lists_and_bullets_are_options() {
         assert!(!found.iter().any(|remedy| remedy.starts_with("options")), "{text}: {found:?}");
     }
 }
+
+#[test]
+fn patterns_are_said_in_words() {
+    let bad = json!("a b");
+    for (expected, wordings) in [
+        (
+            "format ^[A-Za-z0-9\\-]*$",
+            &["letters, digits and hyphens only", "only letters, digits and hyphens are allowed"][..],
+        ),
+        ("format ^[A-Za-z0-9]*$", &["must be alphanumeric", "may contain letters and numbers only"]),
+        ("format ^[A-Za-z0-9_]*$", &["alphanumeric characters and underscores only"]),
+        ("format ^[A-Za-z0-9_]+$", &["must match [A-Za-z0-9_]+"]),
+        ("format ^[a-z0-9\\-]*$", &["allowed characters: a-z, 0-9, -"]),
+        ("format ^[^ ]*$", &["no spaces allowed", "must not contain spaces", "spaces are not allowed"]),
+        ("format kebab-case", &["should be in kebab-case"]),
+        ("format ^[A-Za-z]", &["must start with a letter"]),
+        ("format ^[A-Z]{3}$", &["must be 3 uppercase letters", "should be three capital letters"]),
+        ("format ^[0-9]{6}$", &["must be a 6-digit number", "must be exactly 6 digits", "should have six digits"]),
+        ("format ^ORD\\-", &["must start with ORD-", "must have the prefix 'ORD-'"]),
+        ("format ^ORD\\-[0-9]+$", &["must begin with 'ORD-' followed by digits", "should have the form ORD-<number>"]),
+        ("format \\.csv$", &["must end with .csv"]),
+        ("format ORD-123", &["must be of the format ORD-123", "should look like ORD-123"]),
+        (
+            "format owner/repo",
+            &["must be in the form owner/repo", "must be given as owner/repo", "expected format: owner/repo"],
+        ),
+        ("format url", &["must be an absolute URL", "not a valid link"]),
+        ("format ^(?:http://|https://)", &["must start with http:// or https://"]),
+        ("format uuid", &["badly formed hexadecimal UUID string"]),
+        ("format date", &["should be a calendar date like 2026-01-31"]),
+    ] {
+        assert_said(expected, &bad, wordings);
+    }
+}
+
+#[test]
+fn other_words_are_no_patterns() {
+    for text in [
+        "No numbers found.",
+        "No space is left on the device.",
+        "Only one letter was sent to the customer.",
+        "The process must not start with this.",
+        "It has to start with the first page.",
+        "The format is not supported.",
+        "Expected format: see the manual.",
+        "The file is in read-only format.",
+        "Error in step 3: 6 digits were found.",
+    ] {
+        let found = remedies(text, &json!("a b"));
+        assert!(!found.iter().any(|remedy| remedy.starts_with("format")), "{text}: {found:?}");
+    }
+}

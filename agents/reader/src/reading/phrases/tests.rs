@@ -41,7 +41,21 @@ fn is_of_pattern(statement: &Statement, pattern: Meaning) -> bool {
         Statement::WrongType { .. } => matches!(pattern, Expected | Valid | Invalid | Number | Integer),
         Statement::Options { .. } => matches!(pattern, Expected | Options | Valid),
         Statement::Format { .. } => {
-            matches!(pattern, Example | Expected | Layout | Valid | Invalid | Format | FormatName | Regex | Characters)
+            matches!(
+                pattern,
+                Example
+                    | Expected
+                    | Layout
+                    | Valid
+                    | Invalid
+                    | Format
+                    | FormatName
+                    | Regex
+                    | Characters
+                    | Without
+                    | Prefix
+                    | Suffix
+            )
         }
         Statement::Bound { relation, .. } => match relation {
             Relation::AtLeast => matches!(pattern, AtLeast | Between | NotNegative),
