@@ -9,6 +9,7 @@ use super::statement_reader::{ARTICLES, PhraseContext, StatementReader};
 use super::tokens::{Token, TokenKind};
 use super::{Fault, Relation, Statement};
 use crate::paths;
+use crate::repair::has_type;
 
 /// Nouns for an argument.
 pub(super) const NOUNS: [&str; 10] =
@@ -24,6 +25,8 @@ impl StatementReader<'_> {
         if !own && !fields.is_empty() && fields.len() == list.items.len() {
             fields.into_iter().for_each(|field| self.push_missing(field));
         } else if let Some(field) = self.named_field(context).or_else(|| self.unknown_field(context)) {
+            self.push_missing(field);
+        } else if let Some(field) = self.sole_empty_field(context) {
             self.push_missing(field);
         }
     }
@@ -49,6 +52,16 @@ impl StatementReader<'_> {
         }
     }
 
+    /// Returns the only argument that was sent empty, where a phrase is about what is empty: "null is not allowed".
+    fn sole_empty_field(&self, context: &PhraseContext<'_>) -> Option<String> {
+        const EMPTY: [&str; 7] = ["null", "none", "nan", "nil", "empty", "blank", "non-empty"];
+        let phrase = &context.tokens[context.at..context.next];
+        let mut empty = self.sent.as_object()?.iter().filter(|(_, value)| is_empty(value));
+        let (name, _) =
+            empty.next().filter(|_| phrase.iter().any(|token| EMPTY.iter().any(|word| token.is_word(word))))?;
+        empty.next().is_none().then(|| name.clone())
+    }
+
     pub(super) fn push_missing(&mut self, field: String) {
         // A value that was sent is not missing, whatever is said to be empty about it.
         if paths::get(self.sent, &field).is_some_and(|sent| !is_empty(sent)) {
@@ -67,6 +80,14 @@ impl StatementReader<'_> {
         // "string found, integer expected"
         let before =
             || context.at.checked_sub(1).map(|before| &tokens[before]).filter(|token| json_type(token.text).is_some());
+        // `[]string`, as Go writes it
+        let is_list = tokens.get(at).is_some_and(|token| token.is_symbol("["))
+            && tokens.get(at + 1).is_some_and(|token| token.is_symbol("]"))
+            && tokens.get(at + 2).is_some_and(|token| token.kind == TokenKind::Word);
+        if is_list {
+            self.push_expected_type("array", context);
+            return true;
+        }
         let follows = tokens.get(at).filter(|token| !matches!(token.kind, TokenKind::Symbol | TokenKind::End));
         let Some(token) = follows.or_else(before) else { return false };
         // "expected text; got number"
@@ -77,7 +98,14 @@ impl StatementReader<'_> {
         // `want one of "null, array"`
         let listed =
             || Some(token).filter(|token| token.kind == TokenKind::Quoted).and_then(|token| only_type(token.text));
-        let Some(expected) = json_type(token.text).or(is_text.then_some("string")).or_else(listed) else {
+        // "expected set, received string"
+        let is_collection = (token.is_word("collection") || token.is_word("set"))
+            && tokens[context.at].text.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("expect"))
+            && tokens.get(at + 1).is_none_or(|next| {
+                matches!(next.kind, TokenKind::Symbol | TokenKind::End) || next.is_word("got") || next.is_word("but")
+            });
+        let named = json_type(token.text).or(is_text.then_some("string")).or(is_collection.then_some("array"));
+        let Some(expected) = named.or_else(listed) else {
             return false;
         };
         if token.kind == TokenKind::Quoted {
@@ -87,17 +115,24 @@ impl StatementReader<'_> {
                 return items.iter().all(|item| json_type(item).is_some());
             }
         }
-        if let Some(field) = self.named_field(context).or_else(|| Some(String::new())) {
-            if is_unsigned(token.text) {
-                self.push(Statement::Bound { field: field.clone(), relation: Relation::AtLeast, limit: 0.0 });
-            }
-            self.push(Statement::WrongType { field, expected });
+        if is_unsigned(token.text) {
+            let field = self.named_field(context).unwrap_or_default();
+            self.push(Statement::Bound { field, relation: Relation::AtLeast, limit: 0.0 });
         }
+        self.push_expected_type(expected, context);
         true
     }
 
+    /// Adds a type whose field another sentence may name.
+    fn push_expected_type(&mut self, expected: &'static str, context: &PhraseContext<'_>) {
+        let field = self.named_field(context).unwrap_or_default();
+        self.push(Statement::WrongType { field, expected });
+    }
+
+    /// Adds a type, unless the value that was sent has it: "5 is a number" may be said of that.
     pub(super) fn push_type(&mut self, expected: &'static str, context: &PhraseContext<'_>) {
-        if let Some(field) = self.field(context) {
+        let is_met = |field: &String| paths::get(self.original, field).is_some_and(|sent| has_type(sent, expected));
+        if let Some(field) = self.field(context).filter(|field| !is_met(field)) {
             self.push(Statement::WrongType { field, expected });
         }
     }

@@ -131,10 +131,13 @@ impl StatementReader<'_> {
             return Some(self.path_or_name(&subject.name));
         }
         let is_near = |at: &usize| at.abs_diff(context.at) <= 3 || at.abs_diff(context.next) <= 3;
-        let undefined = context.tokens[context.at].is_word("undefined");
+        // "because "room" is null" is said of a variable of the server.
+        let is_state = context.tokens[context.at].is_word("undefined")
+            || context.tokens[context.at].is_word("is")
+                && ["null", "none", "nan"].iter().any(|word| context.tokens[context.next - 1].is_word(word));
         let quoted = nearby_tokens(context).find(|at| context.tokens[*at].kind == TokenKind::Quoted).filter(is_near)?;
         let name = context.tokens[quoted].text;
-        if undefined {
+        if is_state {
             return None;
         }
         (is_name(name) && path_of_value(self.sent, name).is_none()).then(|| self.path_or_name(name))

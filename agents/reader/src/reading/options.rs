@@ -111,6 +111,13 @@ impl StatementReader<'_> {
             // "only letters and digits" is read as such.
             return;
         }
+        // "must be true or false"
+        if let [one, other] = list.items.as_slice()
+            && one.eq_ignore_ascii_case("true")
+            && other.eq_ignore_ascii_case("false")
+        {
+            return self.push_type("boolean", context);
+        }
         // `one of "string, null"` says a type.
         if let [only] = list.items.as_slice()
             && only.contains(',')

@@ -7,9 +7,9 @@ pub(super) fn json_type(word: &str) -> Option<&'static str> {
     const TYPES: &[(&str, &[&str])] = &[
         ("string", &["string", "str"]),
         ("number", &["number", "numeric", "float", "decimal", "double", "f64", "f32"]),
-        ("integer", &["integer", "int", "i64", "u64", "i32", "u32", "u16", "u8", "usize", "i128", "whole"]),
-        ("boolean", &["boolean", "bool"]),
-        ("array", &["array", "list", "sequence", "tuple"]),
+        ("integer", &["integer", "int", "i64", "u64", "i32", "u32", "u16", "u8", "usize", "i128", "whole", "bigint"]),
+        ("boolean", &["boolean", "bool", "yes/no", "true/false"]),
+        ("array", &["array", "list", "sequence", "tuple", "iterable"]),
         ("object", &["object", "map", "dict", "dictionary", "struct", "record", "mapping", "hash"]),
         ("null", &["null"]),
     ];

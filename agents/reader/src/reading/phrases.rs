@@ -34,6 +34,8 @@ pub(super) enum Meaning {
     Number,
     /// A whole number is expected.
     Integer,
+    /// A truth value is expected.
+    Boolean,
     /// A value and its layout follow: `parsing time "x" as "2006-01-02"`.
     Layout,
     /// A format's name follows.
@@ -136,6 +138,7 @@ pub(super) const MEANINGS: &[(&str, Meaning, &str)] = &[
     ("not_negative", Meaning::NotNegative, "a number must not be below zero"),
     ("number", Meaning::Number, "a number is expected"),
     ("integer", Meaning::Integer, "a whole number is expected"),
+    ("boolean", Meaning::Boolean, "a truth value is expected"),
     ("layout", Meaning::Layout, "a value and its layout follow: `parsing time 'x' as '2006-01-02'`"),
     ("renamed", Meaning::Renamed, "the new name of a field follows"),
     ("example", Meaning::Example, "an example of a value follows"),

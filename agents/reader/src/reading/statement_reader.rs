@@ -66,8 +66,8 @@ pub(super) struct StatementReader<'v> {
     words: Option<(Vec<String>, String)>,
 }
 
-pub(super) const ARTICLES: [&str; 12] =
-    ["a", "an", "the", "valid", "type", "of", "be", "one", "single", "following", "by", "calling"];
+pub(super) const ARTICLES: [&str; 13] =
+    ["a", "an", "the", "valid", "type", "of", "be", "one", "single", "following", "by", "calling", "json"];
 /// The maximum number of statements of a text. It bounds the search for duplicates.
 const MAX_STATEMENTS: usize = 500;
 /// The maximum number of sentences that are searched for mentions.
@@ -342,6 +342,7 @@ impl<'v> StatementReader<'v> {
             Meaning::NotNegative => self.push_bound(Relation::AtLeast, 0.0, context),
             Meaning::Number => self.push_type("number", context),
             Meaning::Integer => self.push_type("integer", context),
+            Meaning::Boolean => self.push_type("boolean", context),
             Meaning::Layout => self.read_layout(context),
             Meaning::Unrecognized => {
                 sentence_state.unrecognized = true;

@@ -223,3 +223,53 @@ fn other_words_are_no_patterns() {
         assert!(!found.iter().any(|remedy| remedy.starts_with("format")), "{text}: {found:?}");
     }
 }
+
+#[test]
+fn types_have_many_names() {
+    for (expected, wordings) in [
+        ("type object", &["expected a JSON object, got string", "must be a JSON object"][..]),
+        ("type array", &["expected set, received string", "expected collection", "should be iterable list"]),
+        ("type boolean", &["must be yes/no boolean", "must be true or false"]),
+        ("type integer", &["expected bigint, received string", "is a whole number"]),
+    ] {
+        assert_said(expected, &json!("hb-none"), wordings);
+    }
+    for (expected, text) in [
+        ("type array", "json: cannot unmarshal string into Go struct field args.summary of type []string"),
+        (
+            "type object",
+            "json: cannot unmarshal string into Go struct field Params.summary of type map[string]interface {}",
+        ),
+        ("type integer", "strconv.Atoi: parsing \"hb-none\": invalid syntax for summary"),
+        ("type number", "strconv.ParseFloat: parsing \"hb-none\": invalid syntax"),
+        ("type boolean", "strconv.ParseBool: parsing \"hb-none\": invalid syntax"),
+    ] {
+        assert_eq!(remedies(text, &json!("hb-none")), [expected], "{text}");
+    }
+    for text in ["The job is set.", "summary: 5 is a number", "summary should be set", "The collection is empty"] {
+        let found = remedies(text, &json!(5));
+        assert!(!found.iter().any(|remedy| remedy.starts_with("type")), "{text}: {found:?}");
+    }
+}
+
+#[test]
+fn what_is_empty_is_missing() {
+    let texts = [
+        "summary cannot be null",
+        "null is not allowed",
+        "should not be empty",
+        "summary should not be null or undefined",
+        "summary is NaN",
+        "summary is not set",
+        "summary: none is not an allowed value",
+        "Must be non-empty",
+    ];
+    for (text, sent) in texts.into_iter().flat_map(|text| [(text, Value::Null), (text, json!(""))]) {
+        assert_eq!(remedies(text, &sent), ["missing null"], "{text}");
+    }
+    // What was sent is not missing.
+    for text in texts.into_iter().chain(["Cannot invoke \"x()\" because \"room\" is null"]) {
+        let found = remedies(text, &json!("x"));
+        assert!(!found.iter().any(|remedy| remedy.starts_with("missing")), "{text}: {found:?}");
+    }
+}

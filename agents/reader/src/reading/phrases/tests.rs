@@ -38,7 +38,7 @@ fn is_of_pattern(statement: &Statement, pattern: Meaning) -> bool {
     use Meaning::*;
     match statement {
         Statement::Missing { .. } | Statement::MissingDiscriminator { .. } => matches!(pattern, Missing | MissingNamed),
-        Statement::WrongType { .. } => matches!(pattern, Expected | Valid | Invalid | Number | Integer),
+        Statement::WrongType { .. } => matches!(pattern, Expected | Valid | Invalid | Number | Integer | Boolean),
         Statement::Options { .. } => matches!(pattern, Expected | Options | Valid),
         Statement::Format { .. } => {
             matches!(
