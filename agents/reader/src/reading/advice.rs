@@ -1,6 +1,7 @@
 //! Statements about what to call and when, rather than about arguments.
 
 use super::Statement;
+use super::bounds::number_at;
 use super::clauses::is_negated;
 use super::lists::{List, list_at, sentence, skip_words};
 use super::phrases::Meaning;
@@ -13,6 +14,12 @@ const MAX_CALL_DISTANCE: usize = 7;
 
 /// The maximum length of a heading.
 const MAX_HEADING_BYTES: usize = 80;
+
+/// Returns true if words say that a call should be sent again later.
+fn says_to_wait(tokens: &[Token<'_>]) -> bool {
+    let is_advice = |token: &Token<'_>| ["wait", "retry", "again", "later"].iter().any(|word| token.is_word(word));
+    tokens.iter().any(is_advice)
+}
 
 impl StatementReader<'_> {
     /// Reads a list of actions. Qualified names (`billing.list`) are suggested calls; others are values of the discriminator.
@@ -145,14 +152,18 @@ impl StatementReader<'_> {
             &["for", "in", "after", "at", "least", "about", "another", "is", "seconds"],
             4,
         );
-        let Some(amount) = tokens.get(at).and_then(Token::number).filter(|amount| *amount >= 0.0) else {
+        // "5 requests per 300 seconds" is a delay if the text says to wait.
+        if tokens[context.next - 1].is_word("per") && !says_to_wait(tokens) {
+            return;
+        }
+        let Some((amount, unit)) = number_at(tokens, at).filter(|(amount, _)| *amount >= 0.0) else {
             let again = tokens[context.at..context.next].iter().any(|token| token.is_word("again"));
             if again {
                 self.push(Statement::Transient);
             }
             return;
         };
-        let unit = tokens.get(at + 1).filter(|token| token.kind == TokenKind::Word).map_or("", |token| token.text);
+        let unit = tokens.get(unit).filter(|token| token.kind == TokenKind::Word).map_or("", |token| token.text);
         // The phrase itself may contain the unit, as in `retry_after_ms`.
         let phrase = tokens[context.at].text;
         let seconds = match unit.to_ascii_lowercase().as_str() {

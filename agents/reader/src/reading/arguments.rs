@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::lists::{list_at, sentence, skip_words};
+use super::mentions::Sign;
 use super::patterns::{is_unsigned, json_type, only_type};
 use super::sent_paths::path_missing_in_item;
 use super::statement_reader::{ARTICLES, PhraseContext, StatementReader};
@@ -49,6 +50,14 @@ impl StatementReader<'_> {
                 _ => format!("{holder}.{}", name.text),
             });
             self.push_missing(path.unwrap_or_else(|| self.path_or_name(name.text)));
+        } else if tokens[context.at].is_word("no") {
+            // "No order ORD-99."
+            let said = self.mentions_in(tokens, sentence(tokens, context.at));
+            let shown =
+                said.iter().find(|mention| mention.sign == Sign::Value && (next + 1..next + 4).contains(&mention.at));
+            if let Some(field) = shown.map(|mention| mention.path.clone()) {
+                self.note_fault(Some(field), Fault::NotFound);
+            }
         }
     }
 

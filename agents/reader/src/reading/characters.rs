@@ -251,7 +251,9 @@ impl StatementReader<'_> {
         }
         let is_end = tokens.get(after).is_none_or(|next| {
             next.kind == TokenKind::Symbol
-                || ["long", "only", "like", "such", "as"].iter().any(|word| next.is_word(word))
+                || ["long", "only", "like", "such", "as", "code", "string", "id", "identifier", "value", "pin"]
+                    .iter()
+                    .any(|word| next.is_word(word))
         });
         if !class.is_empty() && after > end && is_end {
             return self.push_counted(&class, count, context);

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
+use super::forms::{is_form, literal_at};
 use super::lists::{sentence, skip_words};
 use super::mentions::{Mention, Sign, mentions, words_of};
 use super::segment::{Segment, Subject};
@@ -154,8 +155,17 @@ impl StatementReader<'_> {
 
     /// Reads "`name` was renamed to `query`".
     pub(super) fn read_renamed(&mut self, context: &PhraseContext<'_>) {
+        let next = skip_words(context.tokens, context.next, &["the", "field", "argument", "parameter", "tool"], 3);
+        // "Tool `wit_fetch` was renamed to `work_item_get`."
+        let name = context.tokens.get(next).map_or("", |token| token.text);
+        if self.vocabulary.has_tool(name) && self.vocabulary.field_path(name).is_none() {
+            self.push(Statement::UnknownTool);
+            if let Some((tool, action)) = self.vocabulary.resolve_action(name) {
+                self.push(Statement::Suggest { tool: Some(tool), action });
+            }
+            return;
+        }
         let old = self.about(context).into_iter().next();
-        let next = skip_words(context.tokens, context.next, &["the", "field", "argument", "parameter"], 3);
         if let (Some(field), Some(name)) = (old, context.tokens.get(next))
             && name.kind != TokenKind::End
         {
@@ -164,13 +174,31 @@ impl StatementReader<'_> {
         }
     }
 
+    /// Reads "Branch vv not found; the default branch is main".
+    pub(super) fn read_default(&mut self, context: &PhraseContext<'_>) {
+        let range = sentence(context.tokens, context.at);
+        let [name, link, value, rest @ ..] = &context.tokens[context.next..range.end] else { return };
+        let is_link = link.is_word("is") || link.is_symbol(":=");
+        let is_end = rest.first().is_none_or(|next| next.kind == TokenKind::Symbol);
+        let field = self.vocabulary.field_path(name.text).or_else(|| self.vocabulary.field_of_noun(name.text));
+        if let Some(field) = field.filter(|_| is_link && is_end && value.kind != TokenKind::Symbol)
+            && self.faults.iter().any(|(faulty, _)| faulty.as_ref() == Some(&field))
+        {
+            self.note_value(Some(field), value);
+        }
+    }
+
     /// Notes an example of a value's form: "such as 2026-01-31".
     pub(super) fn note_example(&mut self, context: &PhraseContext<'_>) {
-        let next = skip_words(context.tokens, context.next, &["a", "the", "this", "is"], 2);
-        if let Some(example) = context.tokens.get(next).filter(|token| is_value(token, self.vocabulary))
+        let tokens = context.tokens;
+        let next = skip_words(tokens, context.next, &["a", "the", "this", "is"], 2);
+        let value = tokens.get(next).filter(|token| is_value(token, self.vocabulary)).map(|token| token.text);
+        let form =
+            || literal_at(tokens[next - 1].rest).filter(|form| is_form(form, self.vocabulary)).map(|form| form.text);
+        if let Some(example) = value.or_else(form)
             && let Some(field) = self.field(context)
         {
-            let noted = (field, example.text.to_owned());
+            let noted = (field, example.to_owned());
             if self.examples.is_empty() || !self.examples.contains(&noted) && self.examples.len() < 20 {
                 self.examples.push(noted);
             }

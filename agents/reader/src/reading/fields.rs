@@ -106,12 +106,20 @@ impl StatementReader<'_> {
         quoted.map(|token| format!("{}.{}", object.name, token.text)).find(|path| self.vocabulary.has_nested(path))
     }
 
-    /// Returns the known field that the line names before the sentence: `Bad role. Options: a, b`.
+    /// Returns the known field that the line names, or whose value it shows, before the sentence: `Bad role. Options: a, b`.
     pub(super) fn field_named_before(&self, context: &PhraseContext<'_>) -> Option<String> {
         let start = sentence(context.tokens, context.at).start;
         let before = context.tokens[..start].iter().rev().take(MAX_NAME_DISTANCE);
         let names = before.filter(|token| matches!(token.kind, TokenKind::Word | TokenKind::Quoted));
-        names.filter(|token| !is_generic_noun(token)).find_map(|token| self.vocabulary.field_path(token.text))
+        let named =
+            names.filter(|token| !is_generic_noun(token)).find_map(|token| self.vocabulary.field_path(token.text));
+        // "No order ORD-99. Ids look like ORD-17."
+        let shown = || {
+            let before = sentence(context.tokens, start.checked_sub(1)?);
+            let said = self.mentions_in(context.tokens, before.start..start - 1);
+            said.iter().find(|mention| mention.sign == Sign::Value).map(|mention| mention.path.clone())
+        };
+        named.or_else(shown)
     }
 
     pub(super) fn name_at(&self, tokens: &[Token<'_>], at: usize) -> Option<String> {

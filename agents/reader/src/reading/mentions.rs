@@ -155,6 +155,17 @@ fn mention_at(
             }
         }
     }
+    // "file type .bmp": the end of the name of a file.
+    if token.is_symbol(".")
+        && let Some(end) = tokens.get(at + 1).filter(|next| next.kind == TokenKind::Word && next.text.len() <= 5)
+    {
+        let ends = |value: &&SentValue<'_>| {
+            value.whole.rsplit_once('.').is_some_and(|(_, sent)| sent.eq_ignore_ascii_case(end.text))
+        };
+        let mut holders = sent.iter().filter(ends);
+        let holder = holders.next()?;
+        return holders.next().is_none().then(|| mention(at + 2, holder.path.clone(), Sign::Value)).flatten();
+    }
     match token.kind {
         TokenKind::Quoted => match vocabulary.field_path(token.text) {
             Some(path) => mention(at + 1, path, Sign::Name),
@@ -209,6 +220,11 @@ fn mention_at(
                 };
             }
             let is_subject = is_head && tokens.get(at + 1).is_some_and(|next| next.kind != TokenKind::End);
+            // "Unsupported language: xx"
+            let is_subject = is_subject
+                || tokens.get(at + 1).is_some_and(|next| next.is_symbol(":"))
+                    && at > range.start
+                    && ["unsupported", "unknown", "invalid", "bad"].iter().any(|word| tokens[at - 1].is_word(word));
             let stem = is_subject
                 .then(|| vocabulary.field_of_noun(token.text).or_else(|| vocabulary.field_about(token.text)))
                 .flatten();

@@ -1,12 +1,16 @@
 //! Statements about the valid values of an argument.
 
+use serde_json::Value;
+
 use super::characters::are_kinds;
 use super::lists::{List, list_at, sentence};
+use super::mentions::Sign;
 use super::patterns::{is_format, json_type, only_type};
 use super::sent_paths::path_of_value;
 use super::statement_reader::{PhraseContext, StatementReader, owned_items};
 use super::tokens::{Token, TokenKind};
-use super::{Fault, Statement};
+use super::{ExpectedFormat, Fault, Statement};
+use crate::paths;
 
 impl StatementReader<'_> {
     /// Reads a phrase that a type, a list of values or a format follows.
@@ -30,7 +34,21 @@ impl StatementReader<'_> {
             } else if !self.read_format(context) && !self.read_only(context) {
                 // "must be in 18 to 20"
                 self.read_between(context);
+                self.read_refused_value(context);
             }
+        }
+    }
+
+    /// Reads "ORD-99 is not an order".
+    fn read_refused_value(&mut self, context: &PhraseContext<'_>) {
+        let tokens = context.tokens;
+        if !tokens[context.at..context.next].iter().any(|token| token.is_word("not")) {
+            return;
+        }
+        let said = self.mentions_in(tokens, sentence(tokens, context.at));
+        let subject = said.iter().rev().find(|mention| mention.end <= context.at && context.at - mention.end <= 1);
+        if let Some(field) = subject.filter(|mention| mention.sign == Sign::Value).map(|mention| mention.path.clone()) {
+            self.note_fault(Some(field), Fault::Invalid);
         }
     }
 
@@ -136,6 +154,16 @@ impl StatementReader<'_> {
         let named = || self.field_by_name(context).or_else(|| self.field_named_before(context));
         let before = sentence(context.tokens, context.at).start..context.at;
         let field = if own { self.subfield(context, before) } else { named() }.or_else(|| self.field(context));
+        if let Some(field) = &field
+            && self.is_file_type(field, context)
+        {
+            let pattern = format!(
+                "\\.(?:{})$",
+                list.items.iter().map(|item| regex::escape(item.trim_start_matches('.'))).collect::<Vec<_>>().join("|")
+            );
+            let expected = ExpectedFormat::Pattern(pattern);
+            return self.push(Statement::Format { field: field.clone(), expected });
+        }
         let discriminator = field.as_deref().is_some_and(|field| self.vocabulary.is_discriminator(field));
         if discriminator
             || (!own
@@ -144,10 +172,40 @@ impl StatementReader<'_> {
         {
             self.push_actions(list);
         } else if let Some(field) = field
-            && !list.items.iter().all(|item| self.vocabulary.field_path(item).as_ref() == Some(&field))
+            && !self.are_arguments(&list.items, &field, context)
         {
             self.push(Statement::Options { field, values: owned_items(list) });
         }
+    }
+
+    /// Returns true for a list of arguments that has the field itself: "It takes `id` and `reason`".
+    fn are_arguments(&self, items: &[&str], field: &str, context: &PhraseContext<'_>) -> bool {
+        let verb = &context.tokens[context.at];
+        let is_of_tool = ["takes", "accepts", "expects", "wants"].iter().any(|word| verb.is_word(word));
+        let paths: Vec<Option<String>> = items.iter().map(|item| self.vocabulary.field_path(item)).collect();
+        let is_own = |path: &Option<String>| path.as_deref() == Some(field);
+        paths.iter().all(is_own) || is_of_tool && paths.iter().any(is_own) && paths.iter().all(Option::is_some)
+    }
+
+    /// Returns the only argument that was sent with a name in capitals, as those of methods are.
+    fn field_of_names(&self) -> Option<String> {
+        let sent = self.original.as_object()?.iter();
+        let mut named = sent.filter(|(_, value)| value.as_str().is_some_and(is_upper_name));
+        let (name, _) = named.next()?;
+        named.next().is_none().then(|| name.clone())
+    }
+
+    /// Returns true if the text before a phrase shows the end of a file's name that was sent: "Unsupported file type .bmp".
+    fn is_file_type(&self, field: &str, context: &PhraseContext<'_>) -> bool {
+        let sent = paths::get(self.original, field).and_then(Value::as_str);
+        let end = sent.and_then(|sent| sent.rsplit_once('.')).filter(|(_, end)| !end.is_empty() && end.len() <= 5);
+        end.is_some_and(|(_, end)| {
+            let mut pairs = context.tokens[..context.at].windows(2);
+            pairs.any(|pair| pair[0].text == "." && pair[1].says(end))
+                || context.tokens[..context.at]
+                    .iter()
+                    .any(|token| token.text.strip_prefix('.').is_some_and(|shown| shown.eq_ignore_ascii_case(end)))
+        })
     }
 
     /// Reads "Only SELECT queries are allowed" as a description of the right value, and "Only GET and POST are supported" as options.
@@ -167,16 +225,26 @@ impl StatementReader<'_> {
             ["allowed", "supported", "accepted", "permitted"].iter().any(|word| token.is_word(word))
         });
         let is_only = context.tokens[context.at].is_word("only") && !list.is_empty() && is_allowed;
-        let Some(field) = self.field(context).filter(|_| is_only) else { return false };
+        if !is_only {
+            return false;
+        }
         let values: Vec<String> =
             list.iter().filter(|token| is_literal(token)).map(|token| token.text.to_owned()).collect();
-        if verb == Some(0) && values.len() > 1 {
+        let field = self.field(context);
+        let Some(field) = field.or_else(|| self.field_of_names()) else { return false };
+        let is_name = paths::get(self.original, &field).and_then(Value::as_str).is_some_and(is_upper_name);
+        if verb == Some(0) && values.len() > 1 || is_name && values.iter().all(|value| is_upper_name(value)) {
             self.push(Statement::Options { field, values });
         } else {
             self.note_stated(field, None);
         }
         true
     }
+}
+
+/// Returns true for a name in capitals: `GET`.
+fn is_upper_name(text: &str) -> bool {
+    text.len() > 1 && text.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_')
 }
 
 /// Returns true for a list of at least two values without quotes, which says no type and no comparison.

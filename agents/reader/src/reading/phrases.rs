@@ -75,6 +75,8 @@ pub(super) enum Meaning {
     Renamed,
     /// An example of a value follows.
     Example,
+    /// A field and its default value follow.
+    Default,
     /// A value that is not accepted.
     AtFault,
     /// A thing that does not exist.
@@ -142,6 +144,7 @@ pub(super) const MEANINGS: &[(&str, Meaning, &str)] = &[
     ("layout", Meaning::Layout, "a value and its layout follow: `parsing time 'x' as '2006-01-02'`"),
     ("renamed", Meaning::Renamed, "the new name of a field follows"),
     ("example", Meaning::Example, "an example of a value follows"),
+    ("default", Meaning::Default, "a field and the value follow that it has by default"),
     ("at_fault", Meaning::AtFault, "a value that is not accepted"),
     ("not_found", Meaning::NotFound, "a thing that does not exist"),
     ("nothing_found", Meaning::NothingFound, "a search that found nothing"),

@@ -372,6 +372,7 @@ impl<'v> StatementReader<'v> {
             Meaning::Before => self.read_compared(Relation::Below, context),
             Meaning::Renamed => self.read_renamed(context),
             Meaning::Example => self.note_example(context),
+            Meaning::Default => self.read_default(context),
             Meaning::AtFault => self.read_fault(Fault::Invalid, context),
             Meaning::NotFound => self.read_fault(Fault::NotFound, context),
             Meaning::State => self.read_fault(Fault::State, context),

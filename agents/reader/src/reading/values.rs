@@ -81,7 +81,11 @@ impl StatementReader<'_> {
 
     /// Reads "did you mean X?".
     fn read_meant(&mut self, tokens: &[Token<'_>], range: Range<usize>, said: &[Mention], subject: Option<&str>) {
-        let is_named = |token: &&Token<'_>| token.kind == TokenKind::Quoted || is_value(token, self.vocabulary);
+        let is_named = |token: &&Token<'_>| {
+            token.kind == TokenKind::Quoted
+                || is_value(token, self.vocabulary)
+                || self.vocabulary.resolve_action(token.text).is_some()
+        };
         let near = &tokens[range.start..range.end.min(range.start + 8)];
         // A single word is a value here, whatever it looks like.
         let is_word = |token: &&Token<'_>| {
@@ -90,8 +94,11 @@ impl StatementReader<'_> {
         let Some(token) = near.iter().find(is_named).or_else(|| near.first().filter(is_word)) else { return };
         // "Did you mean a or b?" does not say which.
         let at = tokens.iter().position(|other| std::ptr::eq(other, token)).unwrap_or(range.start);
-        if self.vocabulary.resolve_action(token.text).is_some() || is_listed(tokens, at, range.end) {
+        if is_listed(tokens, at, range.end) {
             return;
+        }
+        if let Some((tool, action)) = self.vocabulary.resolve_action(token.text) {
+            return self.push(Statement::Suggest { tool: Some(tool), action });
         }
         let unknown = self.statements.iter().rev().find_map(|statement| match statement {
             Statement::Unrecognized { field } => Some(field.clone()),
@@ -138,6 +145,7 @@ impl StatementReader<'_> {
             if mention.at >= 2
                 && ["as", "for", "in"].iter().any(|word| tokens[mention.at - 1].is_word(word))
                 && is_value(&tokens[mention.at - 2], self.vocabulary)
+                && !is_example(tokens, mention.at - 2)
             {
                 return self.note_value(Some(mention.path.clone()), &tokens[mention.at - 2]);
             }
@@ -372,7 +380,7 @@ impl StatementReader<'_> {
     }
 
     /// Notes a value for a field, in the type of the value that was sent. A value that was sent is none.
-    fn note_value(&mut self, field: Option<String>, token: &Token<'_>) {
+    pub(super) fn note_value(&mut self, field: Option<String>, token: &Token<'_>) {
         let Some(field) = field else { return };
         // The value that was sent is no remedy, in whatever brackets it is shown.
         let shown = token.text.trim_matches(['[', ']', '(', ')', '"', '\'', '`', '<', '>']);

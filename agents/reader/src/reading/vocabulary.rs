@@ -329,6 +329,11 @@ impl<'a> Vocabulary<'a> {
         self.intended.contains(&name) || self.tools.iter().any(|tool| tool.action(name).is_some())
     }
 
+    /// Returns true if the name is that of a known tool.
+    pub(super) fn has_tool(&self, name: &str) -> bool {
+        self.tools.iter().any(|tool| tool.name.eq_ignore_ascii_case(name))
+    }
+
     /// Returns the name of the tool with this name and this action.
     pub(super) fn tool_with_action(&self, tool: &str, action: &str) -> Option<String> {
         let found = self.tools.iter().find(|known| known.name == tool && known.action(action).is_some())?;

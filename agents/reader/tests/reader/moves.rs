@@ -126,3 +126,17 @@ fn a_tool_that_does_not_exist_is_replaced() {
         assert!(is_done(&turns), "{turns:?}");
     }
 }
+
+/// The list of tools has only the new name.
+#[test]
+fn a_tool_that_was_renamed_is_called_by_its_new_name() {
+    let old = healbench_core::ToolCall::new("invoices", json!({"action": "create", "amount": 5}));
+    let one = || healbench_core::Step { draft: old.clone(), ..step("billing", old.arguments.clone(), Value::Null) };
+    for text in ["Tool invoices was renamed to billing.", "Unknown tool: invoices. Did you mean billing?"] {
+        let turns = run_episode(&profile("perfect"), vec![one()], 0, 4, |call, _| match call.tool.as_str() {
+            "billing" => ok("{}"),
+            _ => error(text),
+        });
+        assert!(is_done(&turns), "{text}: {turns:?}");
+    }
+}

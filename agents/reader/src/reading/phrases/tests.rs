@@ -79,7 +79,7 @@ fn is_of_pattern(statement: &Statement, pattern: Meaning) -> bool {
         Statement::SearchDifferently { .. } => pattern == SearchDifferently,
         Statement::Fault { fault, .. } => is_of_fault(*fault, pattern),
         Statement::Rename { .. } => pattern == Renamed,
-        Statement::Value { .. } => pattern == AtFault,
+        Statement::Value { .. } => matches!(pattern, AtFault | Default),
         Statement::Contract { .. } | Statement::Example { .. } => false,
     }
 }
