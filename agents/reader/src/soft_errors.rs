@@ -5,6 +5,8 @@ use std::sync::LazyLock;
 use regex::{RegexSet, RegexSetBuilder};
 use serde_json::{Map, Value};
 
+use crate::reading::denies_existence;
+
 /// The most wrappings around a text.
 const MAX_LEVELS: usize = 4;
 /// The bytes of a text in which a wording is searched. All of them stand at the beginning.
@@ -189,10 +191,29 @@ fn is_error_json(value: &Value) -> bool {
     value.as_object().is_some_and(|fields| {
         fields.get("error").is_some_and(|error| !is_nothing(error))
             || fields.get("isError") == Some(&Value::Bool(true))
-            || ["success", "ok"].iter().any(|name| fields.get(*name) == Some(&Value::Bool(false)))
+            || ["success", "ok"].iter().any(|name| fields.get(*name).is_some_and(says_no))
             || fields.get("object").and_then(Value::as_str) == Some("error")
             || is_error_status(fields)
     })
+}
+
+/// Returns true for false, and for texts that stand for it.
+pub(crate) fn says_no(value: &Value) -> bool {
+    let is_no = |text: &str| ["false", "no"].iter().any(|word| text.eq_ignore_ascii_case(word));
+    *value == Value::Bool(false) || value.as_str().is_some_and(is_no)
+}
+
+/// Returns true for a status that says that something failed.
+pub(crate) fn is_failure(status: &str) -> bool {
+    ["failed", "failure", "fail"].iter().any(|word| status.eq_ignore_ascii_case(word))
+}
+
+/// Returns true if an object has a reason and nothing of a record: the status of a job is a result.
+pub(crate) fn is_about_the_call(fields: &Map<String, Value>) -> bool {
+    const REASONS: [&str; 8] = ["message", "error", "reason", "details", "detail", "msg", "description", "errors"];
+    const RECORDS: [&str; 6] = ["id", "name", "data", "result", "results", "items"];
+    let has = |names: &[&str]| names.iter().any(|name| fields.get(*name).is_some_and(|value| !is_nothing(value)));
+    has(&REASONS) && !has(&RECORDS)
 }
 
 /// Returns true for null, false, 0 and what is empty.
@@ -209,7 +230,9 @@ pub fn is_nothing(value: &Value) -> bool {
 
 fn is_error_status(fields: &Map<String, Value>) -> bool {
     match fields.get("status") {
-        Some(Value::String(status)) => status.eq_ignore_ascii_case("error"),
+        Some(Value::String(status)) => {
+            status.eq_ignore_ascii_case("error") || is_failure(status) && is_about_the_call(fields)
+        }
         Some(Value::Number(status)) => status.as_u64().is_some_and(|status| (400..600).contains(&status)),
         _ => false,
     }
@@ -219,7 +242,7 @@ fn is_error_status(fields: &Map<String, Value>) -> bool {
 fn is_error_wording(text: &str) -> bool {
     let text = text.trim_start();
     let beginning = &text[..text.floor_char_boundary(JUDGED_BYTES)];
-    PATTERNS.is_match(beginning)
+    PATTERNS.is_match(beginning) || denies_existence(&beginning.to_lowercase())
 }
 
 #[cfg(test)]

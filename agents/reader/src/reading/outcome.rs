@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::Statement;
 use super::words::{BEGINNINGS, COMPLAINTS};
+use crate::soft_errors::{is_about_the_call, is_failure, says_no};
 
 /// Keys of JSON whose value, if there is one, says that a call failed.
 const ERROR_KEYS: &[&str] = &["error", "errors", "err", "exception", "error_message", "errormessage", "fault"];
@@ -43,8 +44,14 @@ pub(super) fn reports_error(text: &str) -> bool {
         return true;
     }
     let lower = text.to_lowercase();
+    if is_explanation(&lower) {
+        return false;
+    }
     let head = lower.trim_start_matches(|c: char| !c.is_alphanumeric() && !"✖❌⚠<".contains(c));
-    if begins_as_error(head) {
+    if is_statistic(head) {
+        return false;
+    }
+    if begins_as_error(head) || denies_existence(head) {
         return true;
     }
     // An HTTP message or a page.
@@ -95,6 +102,60 @@ fn begins_as_error(head: &str) -> bool {
             .is_some_and(|line| line.contains("validation error") || line.contains("validation failed"))
 }
 
+/// Returns true if a text in lower case says that a thing with this name does not exist: "there is no order ord-99". That there is no rain
+/// is no error.
+pub(crate) fn denies_existence(head: &str) -> bool {
+    let Some(rest) = head.strip_prefix("there is no ").or_else(|| head.strip_prefix("there's no ")) else {
+        return false;
+    };
+    let mut words = rest.lines().next().unwrap_or_default().split(' ').skip(1).peekable();
+    let names = ["with", "the", "id", "name", "number", "key", "code", "called", "named", "whose", "is"];
+    let is_marked = words.next_if(|word| ["with", "called", "named"].contains(word)).is_some();
+    let shown = words.find(|word| !names.contains(word)).unwrap_or_default();
+    let shown = shown.trim_end_matches(['.', ',', ';', '!', ':']);
+    is_marked && !shown.is_empty()
+        || shown.starts_with(['"', '\'', '`', '“'])
+        || shown.contains(|c: char| c.is_ascii_digit() || c == '_')
+        || ["none", "null", "undefined", "nan"].contains(&shown)
+}
+
+/// Returns true for a number of errors in lower case: "error rate: 0.1%", "failed builds: 0".
+fn is_statistic(head: &str) -> bool {
+    let line = head.lines().next().unwrap_or_default();
+    let Some((name, value)) = line.split_once(':') else { return false };
+    let words: Vec<&str> = name.split(' ').collect();
+    let is_counted = ["error", "errors", "failed", "failures", "failure"].contains(&words[0]);
+    let is_code = words.iter().any(|word| ["code", "status", "http", "response", "number"].contains(word));
+    let is_named = words.len() > 1 && words.len() <= 4 && !words[1].ends_with("ing") && !is_code;
+    let value = value.trim_start();
+    let digits = value.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(value.len());
+    let number = value[..digits].trim_end_matches('.').parse::<f64>();
+    // "error: 404" and "failed request: 500" are errors.
+    number.is_ok_and(|number| is_counted && (is_named && !(400.0..600.0).contains(&number) || number == 0.0))
+}
+
+/// Returns true if a text in lower case explains what errors are, or when there is one: documentation, a definition, a chapter.
+fn is_explanation(lower: &str) -> bool {
+    const BEGINNINGS: &[&str] =
+        &["this function", "this method", "the function", "the method", "returns ", "raises ", "throws "];
+    const MEANINGS: &[&str] = &["says", "means", "indicates", "tells", "shows", "describes", "signals"];
+    let first = lower.lines().next().unwrap_or_default();
+    let is_begun = BEGINNINGS.iter().any(|words| first.starts_with(words));
+    let is_conditional = ["returns ", "raises ", "throws "].iter().any(|verb| first.contains(verb))
+        && [" if ", " when ", " unless "].iter().any(|word| first.contains(word));
+    let is_definition = [" is a ", " is an "].iter().any(|verb| {
+        let defined = first.split_once(verb).map(|(_, rest)| rest.split([',', '.', ';']).next().unwrap_or_default());
+        let clause = defined.and_then(|rest| rest.split_once(" that ").or_else(|| rest.split_once(" which ")));
+        clause.is_some_and(|(_, rest)| MEANINGS.iter().any(|word| rest.starts_with(word)))
+    });
+    let is_heading = ["chapter ", "section ", "appendix ", "part ", "lesson "].iter().any(|word| {
+        let rest = first.strip_prefix(word).unwrap_or_default();
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        digits > 0 && rest[digits..].starts_with([':', '.', ' '])
+    });
+    is_begun && is_conditional || is_definition || is_heading
+}
+
 /// Returns the status of an HTTP message (`HTTP/1.1 409 Conflict`, `404 Not Found`, `<h1>502 Bad Gateway</h1>`).
 fn http_status(head: &str) -> Option<u16> {
     let rest = head.strip_prefix("http/").and_then(|rest| rest.split_once(' ')).map_or(head, |(_, rest)| rest);
@@ -119,8 +180,7 @@ fn object_reports_error(object: &Map<String, Value>) -> bool {
         Value::Bool(true) => true,
     };
     let is_true = |key: &str| object.iter().any(|(name, value)| lower(name) == key && *value == Value::Bool(true));
-    let failed =
-        object.iter().any(|(key, value)| SUCCESS_KEYS.contains(&lower(key).as_str()) && *value == Value::Bool(false));
+    let failed = object.iter().any(|(key, value)| SUCCESS_KEYS.contains(&lower(key).as_str()) && says_no(value));
     if failed || is_bad_status(object) {
         return true;
     }
@@ -213,7 +273,8 @@ fn is_bad_status(object: &Map<String, Value>) -> bool {
         Value::Number(number) => number.as_u64().is_some_and(|status| (400..600).contains(&status)),
         Value::String(text) => {
             let text = lower(text);
-            ["error", "failed", "failure", "fail", "rejected", "denied"].contains(&text.as_str())
+            ["error", "rejected", "denied"].contains(&text.as_str())
+                || is_failure(&text) && (object.len() == 1 || is_about_the_call(object))
                 || text.parse::<u16>().is_ok_and(|status| (400..600).contains(&status))
         }
         _ => false,
@@ -227,6 +288,8 @@ pub(super) fn implies_error(text: &str, statements: &[Statement]) -> bool {
     let is_prose = text.len() <= MAX_PROSE_BYTES
         && lines <= MAX_PROSE_LINES
         && !is_document(&lower)
+        && !is_explanation(&lower)
+        && !is_statistic(&lower)
         && !lower.starts_with(['{', '[', '<']);
     let has_succeeded = begins_with_success(&lower);
     let is_negative =

@@ -2,6 +2,7 @@
 
 use healbench_core::ErrorKind;
 use healbench_reader::reading::{Vocabulary, predict, read};
+use healbench_reader::soft_errors::unwrap;
 use serde_json::{Value, json};
 
 /// The meaning of a sentence, and the sentence. `fault FIELD` is a field that is named as being at fault, whatever else is said.
@@ -366,4 +367,43 @@ fn a_name_in_capitals_is_replaced_by_another_one() {
     record["is_error"] = json!(true);
     let remedies = &predict(&record).unwrap()["remedies"];
     assert_eq!(*remedies, json!([{"field": "name", "kind": "options", "value": "GET"}]));
+}
+
+#[test]
+fn words_about_errors_are_no_errors() {
+    for text in [
+        "Error rate: 0.1% over 7 days",
+        "Failed builds: 0",
+        "Failed: 0, passed: 20",
+        "HTTP 404 Not Found is a status code that says that a page does not exist.",
+        "This function returns an error if the file is missing.",
+        "The method raises ValueError if x is not a number.",
+        "Chapter 3: Why models fail. It was not found easy.",
+        "There is no time limit.",
+        "There are no open orders.",
+        "{\"id\": 7, \"status\": \"failed\", \"name\": \"nightly\"}",
+        "{\"success\": \"true\", \"id\": 3}",
+    ] {
+        let found = (is_error(text), unwrap(text).is_error_text);
+        assert_eq!(found, (false, false), "{text}");
+    }
+    for text in [
+        "An error occurred: division by zero",
+        "{\"success\":\"false\",\"reason\":\"no document\"}",
+        "{\"status\": \"failed\", \"details\": \"boom\"}",
+        "There is no document none",
+        "There is no order ORD-99.",
+        "There is no user called \"bob\".",
+        "No such file: a.txt",
+        "HTTP 404 Not Found",
+        "Error: 404",
+        "Failed to open the file",
+    ] {
+        let found = (is_error(text), unwrap(text).is_error_text);
+        assert_eq!(found, (true, true), "{text}");
+    }
+}
+
+fn is_error(text: &str) -> bool {
+    read(text, &Vocabulary::of_tools(&[]), &json!({"name": "none"}), None).kind.is_some()
 }
