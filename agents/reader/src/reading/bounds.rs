@@ -65,6 +65,8 @@ impl StatementReader<'_> {
                 if is_comparison(&tokens[context.at..context.next])
                     && !is_demanded(tokens, &range, context.at, end)
                     && (is_between_numbers(tokens, context) || !tokens[context.at].is_symbol("<>=≥≤"))
+                    && (matches!(relation, Relation::Above | Relation::Below)
+                        || has_number(tokens, range.start..context.at))
                     && sent.is_some_and(|sent| is_within(sent, relation, limit)) =>
             {
                 opposite(relation)
@@ -83,7 +85,9 @@ impl StatementReader<'_> {
     fn is_argument(&self, context: &PhraseContext<'_>) -> bool {
         let tokens = context.tokens;
         let is_known = || self.vocabulary.field_path(tokens[context.at].text).is_some();
-        let is_in_url = || context.at.checked_sub(1).is_some_and(|before| tokens[before].is_symbol("&?"));
+        // "expected string to have >=3 characters at limit"
+        let is_place = |before: &Token<'_>| before.is_symbol("&?") || before.is_word("at");
+        let is_in_url = || context.at.checked_sub(1).is_some_and(|before| is_place(&tokens[before]));
         context.next == context.at + 1 && tokens[context.at].is_word("limit") && (is_known() || is_in_url())
     }
 
@@ -95,6 +99,11 @@ impl StatementReader<'_> {
             return None;
         }
         let at = skip_words(tokens, context.next, &BEFORE_LIMIT, 5);
+        // "0 is less than the minimum of 1": the minimum is read by itself.
+        let is_limit = |token: &Token<'_>| ["minimum", "maximum", "limit"].iter().any(|word| token.is_word(word));
+        if is_comparison(&tokens[context.at..context.next]) && tokens[context.next..at].iter().any(is_limit) {
+            return None;
+        }
         // "the maximum allowed limit is 100"
         let is_name = |token: &Token<'_>| self.vocabulary.field_path(token.text).is_some();
         let named = tokens.get(at).is_some_and(is_name);
@@ -143,7 +152,8 @@ fn limit_before(relation: Relation, context: &PhraseContext<'_>, range: &Range<u
     let is_abbreviation = context.next == context.at + 1
         && phrase.text.len() <= 3
         && !["max", "min", "+"].iter().any(|known| phrase.says(known));
-    if !matches!(relation, Relation::AtLeast | Relation::AtMost) || is_abbreviation {
+    let compares = is_comparison(&tokens[context.at..context.next]) && !phrase.is_word("or");
+    if !matches!(relation, Relation::AtLeast | Relation::AtMost) || is_abbreviation || compares {
         return None;
     }
     let from = range.start.max(context.at.saturating_sub(MAX_LIMIT_DISTANCE));
@@ -161,8 +171,14 @@ fn limit_before(relation: Relation, context: &PhraseContext<'_>, range: &Range<u
     let counts = end == context.at
         && tokens[at].kind == TokenKind::Word
         && next.is_some_and(|next| next.kind == TokenKind::Word && !next.is_one_of(&UNITS));
+    // "3+ characters", "must be 18+"
     let is_sum = tokens[context.at].is_symbol("+")
-        && (end != context.at || next.is_some_and(|next| next.kind != TokenKind::Word));
+        && (end != context.at
+            || match next {
+                Some(next) if next.kind == TokenKind::Word => !next.is_one_of(&UNITS),
+                Some(next) if next.kind == TokenKind::Number => true,
+                _ => !tokens[range.start..at].iter().any(|token| token.is_one_of(&DEMANDS)),
+            });
     (!is_part && !counts && !is_sum).then_some((limit, context.next))
 }
 
@@ -241,6 +257,10 @@ fn is_between_numbers(tokens: &[Token<'_>], context: &PhraseContext<'_>) -> bool
     let is_number = |token: &Token<'_>| token.kind == TokenKind::Number;
     context.at.checked_sub(1).is_some_and(|before| is_number(&tokens[before]))
         && tokens.get(context.next).is_some_and(is_number)
+}
+
+fn has_number(tokens: &[Token<'_>], range: Range<usize>) -> bool {
+    tokens[range].iter().any(|token| token.kind == TokenKind::Number)
 }
 
 /// Returns true if words around a comparison make it a demand: "must be", "is required".

@@ -130,7 +130,8 @@ impl StatementReader<'_> {
             return;
         }
         // "must be true or false"
-        if let [one, other] = list.items.as_slice()
+        if !list.quoted
+            && let [one, other] = list.items.as_slice()
             && one.eq_ignore_ascii_case("true")
             && other.eq_ignore_ascii_case("false")
         {

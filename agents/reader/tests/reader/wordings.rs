@@ -96,6 +96,7 @@ fn other_numbers_are_no_limits() {
         "Error 422: it must lie after the start.",
         "Dial +49 30 123456 for help.",
         "1 + 1 failed",
+        "DirectX 12+ is not installed.",
         "500 is not available.",
     ] {
         assert_eq!(remedies(text, &json!(500)), Vec::<String>::new(), "{text}");
@@ -110,6 +111,10 @@ fn a_comparison_is_a_fact_or_a_demand() {
         ("summary must be less than 1", 0, "bound <1"),
         ("summary: a value less than 1 is required", 0, "bound <1"),
         ("summary > 5", 3, "bound >5"),
+        ("0 is less than the minimum of 1", 0, "bound >=1"),
+        ("-1 is less than or equal to the minimum of 0", -1, "bound >=0"),
+        ("Ensure this value is less than or equal to 40.", 30, "bound <=40"),
+        ("Too small: expected number to be >=3 at limit", 1, "bound >=3"),
         ("summary > 5", 7, "bound >5"),
     ] {
         assert_eq!(remedies(text, &json!(sent)), [expected], "{text}");
@@ -271,5 +276,26 @@ fn what_is_empty_is_missing() {
     for text in texts.into_iter().chain(["Cannot invoke \"x()\" because \"room\" is null"]) {
         let found = remedies(text, &json!("x"));
         assert!(!found.iter().any(|remedy| remedy.starts_with("missing")), "{text}: {found:?}");
+    }
+}
+
+/// The words of a message may be names of other arguments.
+#[test]
+fn a_limit_is_of_the_argument_before_the_colon() {
+    for (text, expected) in [
+        ("limit2: Too big: expected number to be <=500", "<=500"),
+        ("Too big: expected number to be <=500 at limit2", "<=500"),
+        (
+            "[{\"code\": \"too_big\", \"path\": [\"limit2\"], \"message\": \"Too big: expected number to be <=500\"}]",
+            "<=500",
+        ),
+        ("limit2 must be a number less than or equal to 500", "<=500"),
+    ] {
+        let record = json!({
+            "id": "x", "tool": "t", "schema": {"properties": {"number": {"type": "string"}, "limit2": {"type": "integer"}}},
+            "arguments": {"number": "a", "limit2": 501}, "text": text, "is_error": true,
+        });
+        let remedies = &predict(&record).unwrap()["remedies"];
+        assert_eq!(*remedies, json!([{"field": "limit2", "kind": "bound", "value": expected}]), "{text}");
     }
 }
