@@ -228,7 +228,10 @@ fn repair_format(
         },
         ExpectedFormat::Named(_) => None,
     };
+    // "a 6-digit number" may be said of a number.
+    let is_number = known.as_ref().is_some_and(Value::is_number);
     let fits = |value: &Value| match (&pattern, expected) {
+        (Some(pattern), _) if is_number && value.is_number() => Some(pattern.is_match(&value.to_string())),
         (Some(pattern), _) => Some(value.as_str().is_some_and(|text| pattern.is_match(text))),
         (None, ExpectedFormat::Named(name) | ExpectedFormat::Pattern(name)) => has_format(value, name),
     };
@@ -429,6 +432,20 @@ mod tests {
         assert_eq!(name_distance("customerId", "customer_id"), Some(0));
         assert_eq!(name_distance("priority", "currency"), None);
         assert_eq!(name_distance("hallucinated_param", "amount"), None);
+    }
+
+    #[test]
+    fn forms_of_names_and_paths() {
+        for (name, right, wrong) in [
+            ("kebab-case", "a-b1", "A b"),
+            ("snake_case", "a_b", "a-b"),
+            ("camelcase", "aB", "a b"),
+            ("pascalcase", "AbC", "abC"),
+            ("absolute path", "/srv/a.txt", "a.txt"),
+        ] {
+            assert_eq!(has_format(&right.into(), name), Some(true), "{right}");
+            assert_eq!(has_format(&wrong.into(), name), Some(false), "{wrong}");
+        }
     }
 
     #[test]

@@ -36,7 +36,7 @@ const BEFORE_LIMIT: [&str; 19] = [
     "size",
 ];
 /// Words that may stand between a limit and a phrase: "5 is the smallest value".
-const AFTER_LIMIT: [&str; 6] = ["is", "the", "at", "a", "as", "of"];
+const AFTER_LIMIT: [&str; 7] = ["is", "are", "the", "at", "a", "as", "of"];
 /// The maximum number of tokens between a limit and the phrase after it.
 const MAX_LIMIT_DISTANCE: usize = 4;
 /// What is counted per time is no argument: "at most 5 requests per minute".

@@ -309,7 +309,9 @@ impl<'v> StatementReader<'v> {
                 let _ = self.read_format(context) || self.read_wrong_type(context);
             }
             Meaning::Format => {
-                let before = context.at.checked_sub(1).map(|before| tokens[before]);
+                // "in email format", but not "email must be given as …"
+                let names = tokens[next - 1].is_word("format") || tokens[next - 1].is_word("formatted");
+                let before = context.at.checked_sub(1).filter(|_| names).map(|before| tokens[before]);
                 match before.filter(|token| is_format(token.text)) {
                     Some(token) => self.push_format(ExpectedFormat::Named(token.text.to_lowercase()), context),
                     None => {

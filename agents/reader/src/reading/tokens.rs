@@ -74,6 +74,13 @@ pub(super) fn lex<'t>(text: &'t str, out: &mut Vec<Token<'t>>) {
                 at += 1;
                 continue;
             }
+            // "max. 100"
+            '.' if text[at + 1..].trim_start_matches(' ').starts_with(|c: char| c.is_ascii_digit())
+                && out.last().is_some_and(|last| last.is_word("max") || last.is_word("min")) =>
+            {
+                at += 1;
+                continue;
+            }
             ' ' | '\t' | '\r' => {
                 at += 1;
                 previous = ' ';

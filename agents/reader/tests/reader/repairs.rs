@@ -457,3 +457,30 @@ fn the_text_of_a_number_is_no_valid_number() {
         assert_eq!(last_sent(json!({"action": "create", "amount": "20"}), &intended, text), intended, "{text}");
     }
 }
+
+/// Wordings that no format of the harness uses lead to the right call.
+#[test]
+fn what_is_said_in_other_words_is_repaired() {
+    for (field, wrong, right, text) in [
+        ("amount", json!(7), json!(123_456), "amount must be a 6-digit number"),
+        ("amount", json!(700), json!(70), "amount: the largest value allowed is 100"),
+        ("currency", json!("euro!"), json!("EUR"), "currency must be 3 uppercase letters"),
+        ("email", json!("a"), json!("a/b"), "email must be given as owner/repo"),
+        ("email", json!("a"), json!("b"), "Email a not found; the default email is b."),
+        (
+            "lines",
+            json!(["x"]),
+            json!([1]),
+            "validating /properties/lines/items: type: x has type \"string\", want \"integer\"",
+        ),
+        ("currency", json!("x"), json!("EUR"), "Invalid currency. Valid currencies are:\n- EUR\n- CHF"),
+    ] {
+        let call = |value: &Value| json!({"action": "create", field: value});
+        let steps = vec![step("billing", call(&right), call(&wrong))];
+        let turns = run_episode(&profile("perfect"), steps, 0, 4, |call, _| {
+            if call.arguments[field] == right { ok("{}") } else { error(text) }
+        });
+        assert_eq!(arguments(&turns), [call(&wrong), call(&right)], "{text}");
+        assert!(is_done(&turns), "{text}");
+    }
+}
