@@ -1,4 +1,4 @@
-//! Brings layouts of known libraries into one that the reader has: a message and its place on one line.
+//! Brings layouts of known libraries into one that the reader has, a message and its place on one line, and finds names at the beginning of lines.
 
 use std::borrow::Cow;
 
@@ -130,4 +130,46 @@ fn is_old_path(line: &str) -> bool {
         && line
             .split(" -> ")
             .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'))
+}
+
+/// A name at the beginning of a line.
+pub(super) struct LineHeading<'t> {
+    pub(super) name: &'t str,
+    /// The text after the name and its separator.
+    pub(super) rest: &'t str,
+    /// True if the name is marked by more than a colon. Then it counts as a field's name even if it is unknown.
+    pub(super) emphasized: bool,
+}
+
+/// Returns the name at the beginning of a line: `**role**: …`, `role — …`, `role: …`, `"role": …`, or a name alone.
+pub(super) fn parse_line_heading(line: &str) -> Option<LineHeading<'_>> {
+    // `["query"]` alone is a path.
+    if let Some(name) = line.strip_prefix("[\"").and_then(|rest| rest.strip_suffix("\"]")) {
+        return Some(LineHeading { name, rest: "", emphasized: true })
+            .filter(|heading| !heading.name.contains(['"', ' ']));
+    }
+    let bold = line.strip_prefix("**").and_then(|rest| rest.split_once("**"));
+    let (name, rest, wrapped) = if let Some((name, rest)) = bold {
+        (name.trim_end_matches(':').trim_matches('`'), rest, true)
+    } else if let Some(quote) = line.chars().next().filter(|c| matches!(c, '`' | '"' | '\'')) {
+        let (name, rest) = line[1..].split_once(quote)?;
+        (name, rest, false)
+    } else {
+        let end =
+            line.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | '[' | ']' | '/' | '$' | '#')));
+        let (name, rest) = line.split_at(end.unwrap_or(line.len()));
+        (name, rest, false)
+    };
+    if name.is_empty() || name.contains(char::is_whitespace) {
+        return None;
+    }
+    let after = rest.trim_start();
+    let dash = after.starts_with(['—', '–']) || after.starts_with("- ");
+    let separated = after.is_empty() || dash || after.starts_with([':', '=', '(']) || after.starts_with("->");
+    if !wrapped && !separated {
+        return None;
+    }
+    let rest =
+        if after.starts_with('(') { after } else { after.trim_start_matches([':', '=', '—', '–', '-', '>']) };
+    Some(LineHeading { name, rest: rest.trim_start(), emphasized: wrapped || dash || after.is_empty() })
 }

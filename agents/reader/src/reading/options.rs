@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::characters::are_kinds;
 use super::lists::{List, list_at, sentence};
-use super::mentions::Sign;
+use super::mentions::{Sign, is_same_word};
 use super::patterns::{is_format, json_type, only_type};
 use super::sent_paths::path_of_value;
 use super::statement_reader::{PhraseContext, StatementReader, owned_items};
@@ -177,6 +177,42 @@ impl StatementReader<'_> {
         {
             self.push(Statement::Options { field, values: owned_items(list) });
         }
+    }
+
+    /// Reads "Served zones: L1, L2" as the valid values of `zone`, and "no such table: x. Tables: a, b" as those of what was not found.
+    pub(super) fn read_plural(&mut self, tokens: &[Token<'_>], at: usize) {
+        if tokens[at].kind != TokenKind::Word || !tokens.get(at + 1).is_some_and(|next| next.is_symbol(":")) {
+            return;
+        }
+        let list = list_at(tokens, at + 1);
+        let is_other = |item: &&str| {
+            self.path_sent(item).is_none()
+                && self.vocabulary.field_path(item).is_none()
+                && self.vocabulary.resolve_action(item).is_none()
+        };
+        let of_missing = || {
+            let is_missing = self.faults.iter().any(|(_, fault)| *fault == Fault::NotFound);
+            let is_named =
+                |token: &Token<'_>| !token.is_word(tokens[at].text) && is_same_word(tokens[at].text, token.text);
+            let is_it = is_missing && tokens[..at].iter().any(is_named);
+            is_it.then(|| self.last_fault().or_else(|| self.sole_field())).flatten()
+        };
+        if list.items.len() > 1
+            && !are_kinds(&list.items)
+            && list.items.iter().all(is_other)
+            && let Some(field) = self.vocabulary.field_of_plural(tokens[at].text).or_else(of_missing)
+            && paths::get(self.sent, &field).is_some_and(|sent| !sent.is_array() && !sent.is_object())
+        {
+            let values = list.items.iter().map(|item| self.in_place(&field, item)).collect();
+            self.push(Statement::Options { field, values });
+        }
+    }
+
+    /// Returns what the value of a field would be with this for its part at fault, or this if there is no such part.
+    pub(super) fn in_place(&self, field: &str, item: &str) -> String {
+        let whole = paths::get(self.original, field).and_then(Value::as_str);
+        let replaced = self.part.as_ref().zip(whole).filter(|(part, whole)| whole.contains(part.as_str()));
+        replaced.map_or_else(|| item.to_owned(), |(part, whole)| whole.replacen(part.as_str(), item, 1))
     }
 
     /// Returns true for a list of arguments that has the field itself: "It takes `id` and `reason`".

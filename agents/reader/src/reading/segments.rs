@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::layout::{unfold, without_details};
+use super::layout::{parse_line_heading, unfold, without_details};
 use super::markup::{Tag, attributes, is_placeholder, is_quoted, tag_at, unescape};
 use super::phrases::{Meaning, PhraseTable};
 use super::segment::{Segment, Subject};
@@ -460,45 +460,4 @@ fn strip_bullet(line: &str) -> &str {
             None => return rest,
         }
     }
-}
-
-struct LineHeading<'t> {
-    name: &'t str,
-    /// The text after the name and its separator.
-    rest: &'t str,
-    /// True if the name is marked by more than a colon. Then it counts as a field's name even if it is unknown.
-    emphasized: bool,
-}
-
-/// Returns the name at the beginning of a line: `**role**: …`, `role — …`, `role: …`, `"role": …`, or a name alone.
-fn parse_line_heading(line: &str) -> Option<LineHeading<'_>> {
-    // `["query"]` alone is a path.
-    if let Some(name) = line.strip_prefix("[\"").and_then(|rest| rest.strip_suffix("\"]")) {
-        return Some(LineHeading { name, rest: "", emphasized: true })
-            .filter(|heading| !heading.name.contains(['"', ' ']));
-    }
-    let bold = line.strip_prefix("**").and_then(|rest| rest.split_once("**"));
-    let (name, rest, wrapped) = if let Some((name, rest)) = bold {
-        (name.trim_end_matches(':').trim_matches('`'), rest, true)
-    } else if let Some(quote) = line.chars().next().filter(|c| matches!(c, '`' | '"' | '\'')) {
-        let (name, rest) = line[1..].split_once(quote)?;
-        (name, rest, false)
-    } else {
-        let end =
-            line.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | '[' | ']' | '/' | '$' | '#')));
-        let (name, rest) = line.split_at(end.unwrap_or(line.len()));
-        (name, rest, false)
-    };
-    if name.is_empty() || name.contains(char::is_whitespace) {
-        return None;
-    }
-    let after = rest.trim_start();
-    let dash = after.starts_with(['—', '–']) || after.starts_with("- ");
-    let separated = after.is_empty() || dash || after.starts_with([':', '=', '(']) || after.starts_with("->");
-    if !wrapped && !separated {
-        return None;
-    }
-    let rest =
-        if after.starts_with('(') { after } else { after.trim_start_matches([':', '=', '—', '–', '-', '>']) };
-    Some(LineHeading { name, rest: rest.trim_start(), emphasized: wrapped || dash || after.is_empty() })
 }

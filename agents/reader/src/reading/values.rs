@@ -4,15 +4,13 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::characters::are_kinds;
 use super::clauses::is_order;
-use super::lists::list_at;
-use super::mentions::{Mention, Sign, is_same_word};
+use super::mentions::{Mention, Sign};
 use super::patterns::{is_format, json_type};
 use super::segment::Segment;
 use super::statement_reader::StatementReader;
 use super::tokens::{Token, TokenKind};
-use super::{Fault, Statement, Vocabulary};
+use super::{Statement, Vocabulary};
 use crate::paths;
 
 /// Words between a field and its value.
@@ -212,42 +210,6 @@ impl StatementReader<'_> {
             && tokens.get(at + 1).is_none_or(is_end)
     }
 
-    /// Reads "Served zones: L1, L2" as the valid values of `zone`, and "no such table: x. Tables: a, b" as those of what was not found.
-    fn read_plural(&mut self, tokens: &[Token<'_>], at: usize) {
-        if tokens[at].kind != TokenKind::Word || !tokens.get(at + 1).is_some_and(|next| next.is_symbol(":")) {
-            return;
-        }
-        let list = list_at(tokens, at + 1);
-        let is_other = |item: &&str| {
-            self.path_sent(item).is_none()
-                && self.vocabulary.field_path(item).is_none()
-                && self.vocabulary.resolve_action(item).is_none()
-        };
-        let of_missing = || {
-            let is_missing = self.faults.iter().any(|(_, fault)| *fault == Fault::NotFound);
-            let is_named =
-                |token: &Token<'_>| !token.is_word(tokens[at].text) && is_same_word(tokens[at].text, token.text);
-            let is_it = is_missing && tokens[..at].iter().any(is_named);
-            is_it.then(|| self.last_fault().or_else(|| self.sole_field())).flatten()
-        };
-        if list.items.len() > 1
-            && !are_kinds(&list.items)
-            && list.items.iter().all(is_other)
-            && let Some(field) = self.vocabulary.field_of_plural(tokens[at].text).or_else(of_missing)
-            && paths::get(self.sent, &field).is_some_and(|sent| !sent.is_array() && !sent.is_object())
-        {
-            let values = list.items.iter().map(|item| self.in_place(&field, item)).collect();
-            self.push(Statement::Options { field, values });
-        }
-    }
-
-    /// Returns what the value of a field would be with this for its part at fault, or this if there is no such part.
-    fn in_place(&self, field: &str, item: &str) -> String {
-        let whole = paths::get(self.original, field).and_then(Value::as_str);
-        let replaced = self.part.as_ref().zip(whole).filter(|(part, whole)| whole.contains(part.as_str()));
-        replaced.map_or_else(|| item.to_owned(), |(part, whole)| whole.replacen(part.as_str(), item, 1))
-    }
-
     /// Reads "use `query` instead of `name`" and "`name` is deprecated, use `query`".
     fn read_other_name(&mut self, tokens: &[Token<'_>], range: &Range<usize>, names: &[&Mention]) {
         let Some(new) = names.iter().find(|mention| mention.at > range.start && mention.at <= range.start + 3) else {
@@ -375,7 +337,7 @@ impl StatementReader<'_> {
         subject.map(str::to_owned).or(shown).or_else(before)
     }
 
-    fn path_sent(&self, text: &str) -> Option<String> {
+    pub(super) fn path_sent(&self, text: &str) -> Option<String> {
         super::sent_paths::path_of_value(self.sent, text)
     }
 
