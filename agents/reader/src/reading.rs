@@ -46,7 +46,7 @@ pub use shape::ShapeField;
 pub use vocabulary::Vocabulary;
 
 /// The version of the reader: it grows whenever a text may be read in another way. Rows hold what a version found.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// A statement extracted from a text. Fields are dotted paths (`address.city`, `lines.0.qty`).
 #[derive(Debug, Clone, PartialEq)]
