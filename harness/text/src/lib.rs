@@ -20,4 +20,4 @@ pub use secrets::{
     secrets_in_url,
 };
 pub use shell::shell_quote;
-pub use similar::{compared_part, nearest_name};
+pub use similar::{compared_part, name_words, nearest_name, resemblance};

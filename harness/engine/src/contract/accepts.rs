@@ -37,6 +37,12 @@ pub(super) fn accepts_all(previous: &Value, current: &Value) -> bool {
     )
 }
 
+/// Returns the JSON types that a schema allows.
+pub(super) fn type_names(schema: &Value) -> Vec<&'static str> {
+    let schema = without_annotations(schema);
+    types_of(&flatten(&schema, &schema)).names()
+}
+
 /// The context of a comparison.
 #[derive(Clone, Copy)]
 struct Scope<'a> {

@@ -179,6 +179,14 @@ fn diff_surfaces(previous: &ToolContract, current: &ToolContract, undeclared: Un
     }
 }
 
+/// The member of an action with its input schema.
+pub(super) const SCHEMA_MEMBER: &str = "inputSchema";
+
+/// Returns the field of a member of an action.
+pub(super) fn action_field(action: &str, member: &str) -> String {
+    format!("actions.{action}.{member}")
+}
+
 fn diff_actions(
     name: &str,
     before: &ActionSurface,
@@ -186,10 +194,10 @@ fn diff_actions(
     undeclared: Undeclared,
     deltas: &mut Vec<Delta>,
 ) {
-    let field = |member: &str| format!("actions.{name}.{member}");
+    let field = |member: &str| action_field(name, member);
     if let Some(severity) = severity_of_change(&before.input_schema, &now.input_schema, undeclared) {
         let (old, new) = schema_texts(&before.input_schema, &now.input_schema);
-        push_delta(deltas, field("inputSchema"), severity, old, new);
+        push_delta(deltas, field(SCHEMA_MEMBER), severity, old, new);
     }
     push_change(deltas, field("description"), Severity::Cosmetic, &before.description, &now.description);
     push_change(deltas, field("destructive"), Severity::Breaking, &before.destructive, &now.destructive);

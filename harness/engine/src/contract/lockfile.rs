@@ -6,6 +6,8 @@ use healbench_core::Undeclared;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::diff::{SCHEMA_MEMBER, action_field};
+use super::fields::{FieldChanges, field_changes};
 use super::{ContractDiff, Severity, ToolContract, diff_contracts_under};
 use crate::definition::Tool;
 
@@ -89,6 +91,8 @@ pub struct ContractChange {
     pub tool: String,
     /// The kind of change.
     pub kind: ChangeKind,
+    /// What changed in the input schemas, by the field of their delta.
+    pub fields: BTreeMap<String, FieldChanges>,
 }
 
 /// The kind of a contract change.
@@ -184,25 +188,24 @@ impl Lockfile {
     /// Returns the differences in `current`, by scenario and tool, of servers with this treatment of undeclared fields.
     pub fn diff_under(&self, current: &Lockfile, undeclared: Undeclared) -> Vec<ContractChange> {
         let mut changes = Vec::new();
-        let mut push_change = |scenario: &str, tool: &str, kind| {
-            changes.push(ContractChange { scenario: scenario.to_owned(), tool: tool.to_owned(), kind });
+        let mut push_change = |scenario: &str, tool: &str, kind, fields| {
+            changes.push(ContractChange { scenario: scenario.to_owned(), tool: tool.to_owned(), kind, fields });
         };
         for ((scenario, tool), locked) in self.tools() {
             match current.get(scenario, tool) {
                 Some(now) if now.digest == locked.digest => {}
                 Some(now) => {
-                    push_change(
-                        scenario,
-                        tool,
-                        ChangeKind::Changed(diff_contracts_under(&locked.contract, &now.contract, undeclared)),
-                    );
+                    let (before, now) = (&locked.contract, &now.contract);
+                    let diff = diff_contracts_under(before, now, undeclared);
+                    let fields = changed_fields(&diff, before, now, undeclared);
+                    push_change(scenario, tool, ChangeKind::Changed(diff), fields);
                 }
-                None => push_change(scenario, tool, ChangeKind::Removed),
+                None => push_change(scenario, tool, ChangeKind::Removed, BTreeMap::new()),
             }
         }
         for ((scenario, tool), _) in current.tools() {
             if self.get(scenario, tool).is_none() {
-                push_change(scenario, tool, ChangeKind::Added);
+                push_change(scenario, tool, ChangeKind::Added, BTreeMap::new());
             }
         }
         changes.sort_by(|a, b| (&a.scenario, &a.tool).cmp(&(&b.scenario, &b.tool)));
@@ -219,6 +222,25 @@ impl Lockfile {
             tools.iter().map(move |(tool, locked)| ((scenario.as_str(), tool.as_str()), locked))
         })
     }
+}
+
+/// Returns the changes within each input schema that has a delta.
+fn changed_fields(
+    diff: &ContractDiff,
+    previous: &ToolContract,
+    current: &ToolContract,
+    undeclared: Undeclared,
+) -> BTreeMap<String, FieldChanges> {
+    let mut fields = BTreeMap::new();
+    for (name, before) in &previous.surface.actions {
+        let Some(now) = current.surface.actions.get(name) else { continue };
+        let field = action_field(name, SCHEMA_MEMBER);
+        if let Some(delta) = diff.deltas.iter().find(|delta| delta.field == field) {
+            let changes = field_changes(&before.input_schema, &now.input_schema, undeclared, delta.severity);
+            fields.insert(field, changes);
+        }
+    }
+    fields
 }
 
 /// Returns the message of a serde_json error without the position, which is reported separately.

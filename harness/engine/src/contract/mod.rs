@@ -6,6 +6,8 @@ mod block;
 mod canonical;
 mod diff;
 mod enhance;
+mod fields;
+mod inlined;
 mod lockfile;
 mod readable;
 mod report;
@@ -19,6 +21,7 @@ pub use enhance::{
     Block, ContractAwareness, Enhance, Enhancer, Identity, SelfHealing, SelfHealingConfig, enrich_validation_error,
     tool_enhancer,
 };
+pub use fields::{FieldChange, FieldChanges};
 pub use lockfile::{ChangeKind, ContractChange, LockedContract, Lockfile, LockfileError};
 pub use readable::readable_schema;
 pub(crate) use readable::readable_subschema;

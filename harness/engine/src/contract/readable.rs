@@ -74,7 +74,7 @@ fn in_order_of(previous: &Value, current: &Value) -> Value {
 const MAX_DEPTH: usize = 6;
 
 /// Keywords for bounds and formats, with the text that precedes their value.
-const BOUNDS: [(&str, &str); 13] = [
+pub(super) const BOUNDS: [(&str, &str); 13] = [
     ("format", " "),
     ("pattern", " matching "),
     ("minimum", " >= "),
@@ -214,7 +214,7 @@ fn object(map: &Object, notation: Notation<'_>, depth: usize, remaining: &mut Ve
 }
 
 /// Quotes a name that contains characters other than letters, digits, `_`, `-`, `$` and `.`.
-fn quote_name(name: &str) -> String {
+pub(super) fn quote_name(name: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '$' | '.');
     let is_plain = !name.is_empty() && name.chars().all(plain);
     if is_plain { name.to_owned() } else { Value::from(name).to_string() }

@@ -1,6 +1,6 @@
 //! The terminal report of the differences between a lockfile and the current contracts.
 
-use super::{ChangeKind, ContractChange, Delta, Severity};
+use super::{ChangeKind, ContractChange, Delta, FieldChange, Severity};
 use crate::render::single_line;
 
 /// The line width; continuation lines of a value are aligned with its first line.
@@ -9,6 +9,8 @@ const WIDTH: usize = 100;
 const FIELD: usize = 12;
 /// The column of the values.
 const VALUE: usize = 20;
+/// The column of the changes of a schema's fields, after the longest severity.
+const FIELD_CHANGE: usize = 22;
 
 /// Formats one block per tool, ordered by descending severity, scenario and tool, and a line of totals.
 pub fn report_text(changes: &[ContractChange]) -> String {
@@ -30,7 +32,7 @@ fn change_block(change: &ContractChange) -> String {
     let head = format!("{} in {}: {description}", single_line(&change.tool), single_line(&change.scenario));
     write_wrapped(&mut out, "", 0, &head);
     match &change.kind {
-        ChangeKind::Changed(diff) => diff.deltas.iter().for_each(|delta| write_delta(&mut out, delta)),
+        ChangeKind::Changed(diff) => diff.deltas.iter().for_each(|delta| write_delta(&mut out, delta, change)),
         ChangeKind::Added | ChangeKind::Removed => {
             let description = format!("the tool is {}", if change.kind == ChangeKind::Added { "new" } else { "gone" });
             write_wrapped(&mut out, change.severity().name(), FIELD, &description);
@@ -39,8 +41,13 @@ fn change_block(change: &ContractChange) -> String {
     out
 }
 
-fn write_delta(out: &mut String, delta: &Delta) {
+fn write_delta(out: &mut String, delta: &Delta, change: &ContractChange) {
     write_wrapped(out, delta.severity.name(), FIELD, &single_line(&delta.field));
+    let fields = change.fields.get(&delta.field);
+    fields.iter().flat_map(|fields| &fields.changes).for_each(|field| write_field(out, field));
+    if fields.is_some_and(|fields| fields.is_complete) {
+        return;
+    }
     for (word, value) in [("before", &delta.previous), ("now", &delta.current)] {
         let text = match value.as_deref() {
             None => "(absent)",
@@ -49,6 +56,11 @@ fn write_delta(out: &mut String, delta: &Delta) {
         };
         write_wrapped(out, &format!("{:FIELD$}{word}", "", FIELD = FIELD - 2), VALUE, &single_line(text));
     }
+}
+
+fn write_field(out: &mut String, field: &FieldChange) {
+    let label = format!("{:indent$}{}", "", field.severity.name(), indent = FIELD - 2);
+    write_wrapped(out, &label, FIELD_CHANGE, &single_line(&format!("{}: {}", field.field, field.change)));
 }
 
 /// Appends `label`, indented by two spaces, and the text wrapped from `column` on.
@@ -78,11 +90,7 @@ fn totals(changes: &[ContractChange]) -> String {
     let changed = count(|kind| matches!(kind, ChangeKind::Changed(_)));
     let added = count(|kind| *kind == ChangeKind::Added);
     let removed = count(|kind| *kind == ChangeKind::Removed);
-    let deltas = changes.iter().filter_map(|change| match &change.kind {
-        ChangeKind::Changed(diff) => Some(&diff.deltas),
-        _ => None,
-    });
-    let severities: Vec<Severity> = deltas.flatten().map(|delta| delta.severity).collect();
+    let severities: Vec<Severity> = changes.iter().flat_map(severities).collect();
     let count_of = |wanted: Severity| severities.iter().filter(|severity| **severity == wanted).count();
     let mut out = format!("Tools: {changed} changed, {added} added, {removed} removed.");
     if changed > 0 {
@@ -92,4 +100,14 @@ fn totals(changes: &[ContractChange]) -> String {
         out.push_str(&format!(" Changes: {}.", counts.join(", ")));
     }
     out + "\n"
+}
+
+/// Returns the severity of each change of a tool that is listed. A schema counts as its fields if these are all.
+fn severities(change: &ContractChange) -> Vec<Severity> {
+    let ChangeKind::Changed(diff) = &change.kind else { return Vec::new() };
+    let of_delta = |delta: &Delta| match change.fields.get(&delta.field).filter(|fields| fields.is_complete) {
+        Some(fields) => fields.changes.iter().map(|field| field.severity).collect(),
+        None => vec![delta.severity],
+    };
+    diff.deltas.iter().flat_map(of_delta).collect()
 }

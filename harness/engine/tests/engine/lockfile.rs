@@ -1,6 +1,6 @@
 //! The lockfile: formatting, parsing, comparison with the current tools, and the report of the differences.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use healbench_engine::contract::{
     ChangeKind, ContractChange, ContractDiff, Delta, Lockfile, LockfileError, Severity, ToolContract, report_text,
@@ -235,6 +235,7 @@ fn the_report() {
         scenario: scenario.to_owned(),
         tool: tool.to_owned(),
         kind,
+        fields: BTreeMap::new(),
     };
     let all = [
         change("suite/a", "new", ChangeKind::Added),

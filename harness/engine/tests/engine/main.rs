@@ -7,6 +7,7 @@
 mod awareness;
 mod bounded;
 mod branches;
+mod changed_fields;
 mod clients;
 mod contracts;
 mod failures;
