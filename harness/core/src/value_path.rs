@@ -174,6 +174,21 @@ impl ValuePath {
         None
     }
 
+    /// Sets the member that the path leads to, and adds it where it is left out. Returns false if there is no object around it; elements
+    /// of lists are not added.
+    pub fn insert(&self, object: &mut Object, value: Value) -> bool {
+        let Some((Segment::Name(name), parents)) = self.segments.split_last() else {
+            return self.segments.is_empty() && {
+                object.insert(self.first.clone(), value);
+                true
+            };
+        };
+        let first = object.get_mut(&self.first);
+        let parent = first.and_then(|first| parents.iter().try_fold(first, |value, segment| segment.child_mut(value)));
+        let parent = parent.and_then(Value::as_object_mut);
+        parent.map(|parent| parent.insert(name.clone(), value)).is_some()
+    }
+
     /// Removes the member that the path leads to. Elements of lists are not removed.
     pub fn remove(&self, object: &mut Object) -> Option<Value> {
         let Some((Segment::Name(name), parents)) = self.segments.split_last() else {
@@ -289,6 +304,23 @@ mod tests {
         *ValuePath::parse("lines[1].n").unwrap().get_mut(object).unwrap() = json!("two");
         assert_eq!(ValuePath::parse("lines[sku=A].n").unwrap().remove(object), Some(json!(1)));
         assert_eq!(value, json!({"lines": [{"sku": "A"}, {"sku": "B", "n": "two"}]}));
+    }
+
+    #[test]
+    fn a_member_that_is_left_out_is_added() {
+        let mut value = json!({"lines": [{"sku": "A"}], "n": 1});
+        let object = value.as_object_mut().unwrap();
+        for (path, is_added) in [
+            ("lines[sku=A].n", true),
+            ("note", true),
+            ("lines[0]", false),
+            ("lines[1].n", false),
+            ("no.n", false),
+            ("n.n", false),
+        ] {
+            assert_eq!(ValuePath::parse(path).unwrap().insert(object, json!(7)), is_added, "{path}");
+        }
+        assert_eq!(value, json!({"lines": [{"sku": "A", "n": 7}], "n": 1, "note": 7}));
     }
 
     #[test]

@@ -199,7 +199,9 @@ fn mistake(compiler: &mut Compiler<'_>, pointer: &str, file: MistakeFile, target
                 MistakePart::Field => (child(pointer, "field"), params.field.as_ref()),
                 MistakePart::Value => (child(pointer, "value"), None),
             };
-            let help = sent.and_then(|field| suggest::help(field, target.arguments.keys().map(String::as_str)));
+            let is_known = |field: &str| target.argument_names().any(|name| name == field);
+            let unknown = sent.filter(|field| !is_known(field));
+            let help = inapplicable.help.or_else(|| suggest::help(unknown?, target.argument_names()));
             let message = format!("`{kind}` cannot happen here: {}", inapplicable.reason);
             compiler.at_value(&at, message, help);
             None

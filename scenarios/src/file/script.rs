@@ -279,7 +279,7 @@ impl JsonSchema for MistakeFile {
             "type": ["string", "object"],
             "properties": {
                 "kind": {"description": format!("The kind of mistake. {}", says.join(" ")), "type": "string", "enum": kinds},
-                "field": {"description": "The argument that goes wrong, or a path into one such as `lines[1].quantity`; drawn when left out.", "type": "string"},
+                "field": {"description": "The argument that goes wrong, also a declared one that the call leaves out, or a path into one such as `lines[1].quantity`; one of the call's is drawn when left out.", "type": "string"},
                 "value": {"description": "What is sent instead; drawn when left out."},
             },
             "required": ["kind"],

@@ -11,19 +11,24 @@ type Planned = Result<MutationPlan, InapplicableMistake>;
 /// Returns the plan that sets each argument to one of the values that `wrong` returns for it.
 fn plan<'v>(
     target: &'v Target<'_>,
-    params: &MistakeParams,
+    params: &'v MistakeParams,
     needs: &str,
     wrong: impl Fn(&'v str, &'v Value) -> Vec<Value>,
 ) -> Planned {
+    let is_left_out = |field: &str| !target.arguments.contains_key(field) && !target.schema(field).is_null();
     let is_meant = |name: &str| params.field.as_ref().is_none_or(|field| field == name);
     let mut fields: Vec<Vec<Mutation>> = Vec::new();
-    for (name, right) in target.arguments.iter().filter(|(name, _)| is_meant(name)) {
+    let sent = target.arguments.iter().filter(|(name, _)| is_meant(name));
+    // An argument that the call leaves out has no right value.
+    let left_out = params.field.as_ref().filter(|field| is_left_out(field)).map(|field| (field, &Value::Null));
+    for (name, right) in sent.chain(left_out) {
         let mut values = wrong(name, right);
         if let Some(given) = &params.value {
             values.retain(|value| value == given);
         }
         values.retain(|value| value != right && !target.rejects(name, value));
-        let mutations: Vec<Mutation> = values.into_iter().map(|value| vec![Edit::Set(name.clone(), value)]).collect();
+        let edit = if target.arguments.contains_key(name) { Edit::Set } else { Edit::Add };
+        let mutations: Vec<Mutation> = values.into_iter().map(|value| vec![edit(name.clone(), value)]).collect();
         if !mutations.is_empty() {
             fields.push(mutations);
         }
@@ -32,7 +37,7 @@ fn plan<'v>(
         return Ok(MutationPlan { fields });
     }
     Err(match &params.field {
-        Some(field) if !target.arguments.contains_key(field) => {
+        Some(field) if !target.arguments.contains_key(field) && !is_left_out(field) => {
             InapplicableMistake::field(format!("the call has no argument `{field}`"))
         }
         Some(field) => InapplicableMistake::field(format!("`{field}` is not {needs}")),

@@ -46,6 +46,9 @@ fn on_server(target: &Target<'_>, params: &MistakeParams) -> Result<MutationPlan
         ));
     };
     match target.arguments.get(field) {
+        None if !target.schema(field).is_null() => {
+            Ok(MutationPlan::of_mutation(vec![Edit::Add(field.clone(), value.clone())]))
+        }
         None => Err(InapplicableMistake::field(format!("the call has no argument `{field}`"))),
         Some(right) if right == value => Err(InapplicableMistake::value("this is the right value")),
         Some(_) => Ok(MutationPlan { fields: vec![vec![vec![Edit::Set(field.clone(), value.clone())]]] }),

@@ -4,9 +4,11 @@ use healbench_engine::definition::Rule;
 use serde_json::{Value, json};
 
 use super::similar::{lookalikes, number_words};
-use super::{Edit, InapplicableMistake, MistakeParams, Mutation, MutationPlan, Target};
+use super::{Edit, InapplicableMistake, MistakeParams, Mutation, MutationPlan, Place, Target};
+use crate::suggest;
 
-/// Plans the values that `candidates` returns for each declared argument of the call and that the schema rejects.
+/// Plans the values that `candidates` returns for each declared argument of the call and that the schema rejects; for one that the
+/// call leaves out if the mistake names it.
 pub(super) fn wrong_values(
     target: &Target<'_>,
     params: &MistakeParams,
@@ -15,23 +17,34 @@ pub(super) fn wrong_values(
     candidates: impl Fn(&Value, &Value) -> Vec<Value>,
 ) -> Result<MutationPlan, InapplicableMistake> {
     let places = target.places(params.field.as_ref());
+    // Without an example of the right value only the schema can say what is wrong.
+    let is_unknown = |place: &Place<'_>| place.is_left_out && place.right.is_null();
+    let is_meant =
+        |place: &Place<'_>| applies(place.schema, &place.right) || is_unknown(place) && params.value.is_some();
     if let Some(field) = &params.field {
         match places.first() {
             None => return Err(InapplicableMistake::field(format!("the call has no argument `{field}`"))),
-            Some((_, schema, value)) if !applies(schema, value) => {
-                return Err(InapplicableMistake::field(format!("`{field}` is not {needs}")));
+            Some(place) if is_unknown(place) && params.value.is_none() => {
+                let help = "give the `value` that is sent".to_owned();
+                let reason = format!("the call leaves `{field}` out, and no right value of it is known");
+                return Err(InapplicableMistake::field(reason).help(help));
+            }
+            Some(place) if !is_meant(place) => {
+                let others = target.places(None).into_iter().chain(target.all_left_out());
+                let help = fitting(others, &applies).map(|names| format!("it can happen to {names}"));
+                return Err(InapplicableMistake::field(format!("`{field}` is not {needs}")).help(help));
             }
             Some(_) => {}
         }
     }
     let mut fields: Vec<Vec<Mutation>> = Vec::new();
-    for (name, schema, right) in places.into_iter().filter(|(_, schema, right)| applies(schema, right)) {
+    for place in places.iter().filter(|place| is_meant(place)) {
         let proposed = match &params.value {
             Some(value) => vec![value.clone()],
-            None => candidates(schema, right),
+            None => candidates(place.schema, &place.right),
         };
-        let wrong = proposed.into_iter().filter(|value| value != right && target.rejects(name, value));
-        let mutations: Vec<Mutation> = wrong.map(|value| vec![Edit::Set(name.to_owned(), value)]).collect();
+        let wrong = proposed.into_iter().filter(|value| *value != *place.right && target.rejects(place.name, value));
+        let mutations: Vec<Mutation> = wrong.map(|value| vec![place.edit(value)]).collect();
         if !mutations.is_empty() {
             fields.push(mutations);
         }
@@ -42,8 +55,18 @@ pub(super) fn wrong_values(
     Err(match (&params.value, &params.field) {
         (Some(value), _) => InapplicableMistake::value(format!("{value} is valid here, so sending it is no mistake")),
         (None, Some(field)) => InapplicableMistake::field(format!("the schema accepts any value for `{field}`")),
-        (None, None) => InapplicableMistake::kind(format!("no argument of the call is {needs}")),
+        (None, None) => {
+            let help = fitting(target.all_left_out(), &applies);
+            let help = help.map(|names| format!("name one that it leaves out as `field`: {names}"));
+            InapplicableMistake::kind(format!("no argument of the call is {needs}")).help(help)
+        }
     })
+}
+
+/// Lists the places that a kind applies to.
+fn fitting<'t>(places: impl Iterator<Item = Place<'t>>, applies: impl Fn(&Value, &Value) -> bool) -> Option<String> {
+    let names: Vec<&str> = places.filter(|place| applies(place.schema, &place.right)).map(|place| place.name).collect();
+    (!names.is_empty()).then(|| suggest::list(&names))
 }
 
 pub(super) fn wrong_type(target: &Target<'_>, params: &MistakeParams) -> Result<MutationPlan, InapplicableMistake> {
@@ -111,7 +134,8 @@ fn plan_against_rule(target: &Target<'_>, params: &MistakeParams) -> Option<Resu
         _ => None,
     });
     let (argument, options) = allow_rule?;
-    let right = target.arguments.get(argument)?;
+    let left_out = || params.field.as_ref().and_then(|_| target.left_out(argument)).and_then(|_| options.first());
+    let right = target.arguments.get(argument).or_else(left_out)?;
     let proposed = match &params.value {
         Some(value) if options.contains(value) => {
             return Some(Err(InapplicableMistake::value(format!(

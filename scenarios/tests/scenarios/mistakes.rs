@@ -115,6 +115,127 @@ fn a_given_field_and_value_are_used() {
     assert_eq!(draft("{kind: wrong_type, field: size, value: null}")["size"], Value::Null);
 }
 
+/// A search with one required argument, whose optional ones the intended call leaves out.
+fn search(mistakes: &str) -> String {
+    format!(
+        "\
+id: lab/search
+title: Search
+task: {{prompt: Find the notes about rent., max_calls: 4}}
+tools:
+  notes:
+    description: Notes.
+    discriminator: null
+    actions:
+      search:
+        input:
+          properties:
+            query: {{type: string}}
+            after: {{type: string}}
+            limit: {{type: integer, minimum: 1, maximum: 50}}
+            order: {{enum: [newest, oldest]}}
+            since: {{type: string, format: date}}
+            labels: {{type: array, items: {{type: string}}}}
+            area: {{type: string}}
+            where: {{type: object, properties: {{city: {{type: string}}, zip: {{type: string}}}}}}
+            kind: {{$ref: '#/$defs/kind'}}
+            odd: {{type: string, pattern: '^(?=a)b$'}}
+            any: {{}}
+          required: [query, where]
+          $defs: {{kind: {{enum: [short, long]}}}}
+        rules:
+          - allow: {{argument: area, options: [north, south], otherwise: {{message: No such area., code: BAD_AREA, recovery: Name another one.}}}}
+        handler: {{return: []}}
+expect: [{{called: {{tool: notes, arguments: {{query: rent}}}}}}]
+script:
+  - call: {{tool: notes, arguments: {{query: rent, where: {{city: Ulm}}}}}}
+    mistakes: [{mistakes}]
+"
+    )
+}
+
+#[test]
+fn a_mistake_can_be_in_an_optional_argument_that_the_call_leaves_out() {
+    let drafts = |mistake: &str| -> BTreeSet<String> {
+        let scenario = scenario(&search(mistake));
+        let added = |step: Step| {
+            let (draft, intended) = (arguments(&step.draft), arguments(&step.intended));
+            assert!(
+                intended.iter().all(|(name, value)| name == "where" || draft.get(name) == Some(value)),
+                "{draft:?}"
+            );
+            let added: Vec<String> = draft
+                .iter()
+                .filter(|(name, value)| intended.get(*name) != Some(value))
+                .map(|(name, value)| format!("{name}: {value}"))
+                .collect();
+            added.join(", ")
+        };
+        steps(&scenario, 30).map(added).collect()
+    };
+    let only = |mistake: &str| {
+        let drafts = drafts(mistake);
+        assert_eq!(drafts.len(), 1, "{mistake}: {drafts:?}");
+        drafts.into_iter().next().unwrap()
+    };
+    assert_eq!(only("{kind: wrong_type, field: after, value: 5}"), "after: 5");
+    assert_eq!(only("{kind: wrong_type, field: after, value: null}"), "after: null");
+    assert_eq!(only("{kind: out_of_range, field: limit, value: 500}"), "limit: 500");
+    assert_eq!(only("{kind: wrong_enum, field: order, value: latest}"), "order: \"latest\"");
+    assert_eq!(only("{kind: bad_format, field: since, value: May}"), "since: \"May\"");
+    assert_eq!(only("{kind: wrong_type, field: where.zip, value: 5}"), "where: {\"city\":\"Ulm\",\"zip\":5}");
+    assert_eq!(only("{kind: bad_format, field: odd, value: x}"), "odd: \"x\"");
+    assert_eq!(only("{kind: stale_value, field: after, value: c1}"), "after: \"c1\"");
+    assert_eq!(only("{kind: null_value, field: after}"), "after: null");
+    // Without a value, a wrong one is drawn, and the rest of the call stays.
+    for (kind, field) in [
+        ("wrong_type", "after"),
+        ("wrong_type", "limit"),
+        ("out_of_range", "limit"),
+        ("wrong_enum", "order"),
+        ("wrong_enum", "kind"),
+        ("wrong_enum", "area"),
+        ("bad_format", "since"),
+        ("comma_text", "labels"),
+        ("single_item", "labels"),
+        ("json_text", "labels"),
+        ("number_text", "limit"),
+    ] {
+        let drafts = drafts(&format!("{{kind: {kind}, field: {field}}}"));
+        assert!(drafts.iter().all(|draft| draft.starts_with(&format!("{field}: "))), "{kind}: {drafts:?}");
+        assert!(!drafts.iter().any(|draft| draft.contains(", ")) || kind == "comma_text", "{kind}: {drafts:?}");
+    }
+    // A field that is not named is one of the call.
+    let scenario = scenario(&search("wrong_type"));
+    for step in steps(&scenario, 30) {
+        assert!(arguments(&step.draft).keys().eq(arguments(&step.intended).keys()), "{step:?}");
+    }
+}
+
+#[test]
+fn an_impossible_mistake_in_an_argument_that_is_left_out_says_what_is_possible() {
+    let table = [
+        ("out_of_range", "no argument of the call is bounded", "name one that it leaves out as `field`: `limit`"),
+        ("{kind: wrong_type, field: aftr}", "the call has no argument `aftr`", "did you mean `after`?"),
+        ("{kind: wrong_type, field: no.zip}", "the call has no argument `no.zip`", "known: `query`, `where`, `after`"),
+        ("{kind: wrong_type, field: after, value: x}", "\"x\" is valid here", ""),
+        (
+            "{kind: wrong_enum, field: after, value: x}",
+            "`after` is not restricted to listed values",
+            "it can happen to `order`, `kind`",
+        ),
+        ("{kind: bad_format, field: odd}", "the call leaves `odd` out, and no right value", "give the `value`"),
+        ("{kind: wrong_type, field: any, value: 5}", "5 is valid here", ""),
+    ];
+    for (mistake, reason, help) in table {
+        let diagnostics =
+            healbench_scenarios::load_str("lab.yaml", &search(mistake), healbench_scenarios::Syntax::Yaml).unwrap_err();
+        assert_eq!(diagnostics.len(), 1, "{mistake}: {diagnostics:?}");
+        let (message, advice) = (&diagnostics[0].message, diagnostics[0].help.clone().unwrap_or_default());
+        assert!(message.contains(reason) && advice.contains(help), "{mistake}: {message}; {advice}");
+    }
+}
+
 #[test]
 fn drawn_mistakes_hit_different_fields_and_differ_between_trials() {
     let from = "[{kind: wrong_enum, field: status}, {kind: wrong_type, field: size}, {kind: missing, field: id}]";

@@ -386,3 +386,53 @@ script:
         assert!(error.contains(&format!("the call has no one value `{wrong}` to find")), "{path}: {error}");
     }
 }
+
+/// A mistake in an optional argument that the right call leaves out is mended by leaving it out again.
+#[test]
+fn a_mistake_in_an_argument_that_the_call_leaves_out_is_mended() {
+    let text = r#"
+id: notes/search
+title: Search notes
+task: {prompt: Find the notes about rent., max_calls: 4}
+tools:
+  notes:
+    description: Notes.
+    actions:
+      search:
+        description: Search notes.
+        input:
+          properties:
+            query: {type: string}
+            after: {type: string}
+            limit: {type: integer, minimum: 1, maximum: 50}
+            order: {enum: [newest, oldest]}
+            since: {type: string, format: date}
+          required: [query]
+        handler: {return: []}
+        read_only: true
+expect: [{called: {tool: notes, action: search, arguments: {query: rent}}}]
+script:
+  - call: {tool: notes, action: search, arguments: {query: rent}}
+"#;
+    for (kind, field, value) in [
+        ("wrong_type", "after", ", value: 5"),
+        ("null_value", "after", ""),
+        ("wrong_type", "limit", ""),
+        ("out_of_range", "limit", ", value: 500"),
+        ("wrong_enum", "order", ""),
+        ("bad_format", "since", ""),
+    ] {
+        let text = format!("{text}    mistakes: [{{kind: {kind}, field: {field}{value}}}]\n");
+        let scenario = healbench_scenarios::load_str("task.yaml", &text, healbench_scenarios::Syntax::Yaml);
+        let scenarios = [scenario.unwrap_or_else(|error| panic!("{error:?}"))];
+        let (_, records) = super::suites::run_profile("perfect", &scenarios, &["all"], &[ErrorFormat::FusionXml], 3);
+        let mut calls = records.calls.iter();
+        for episode in &records.episodes {
+            assert_eq!(episode.outcome, Outcome::Success, "{kind}, {field}");
+            let sent = [calls.next().unwrap(), calls.next().unwrap()];
+            assert!(sent[0].is_error && sent[0].arguments.contains(field), "{}", sent[0].arguments);
+            assert!(!sent[1].is_error && !sent[1].arguments.contains(field), "{}", sent[1].arguments);
+        }
+        assert!(calls.next().is_none());
+    }
+}
