@@ -131,7 +131,8 @@ pub(crate) fn contract_enhancer(
     tool_enhancer(&tool.name, actions, &config, style)
 }
 
-/// Creates the enhancers for errors about known tools that no longer exist, by name.
+/// Creates the enhancers for errors about known tools that no longer exist, by name: those of a lockfile, and the previous names of
+/// tools.
 pub(crate) fn enhancers_of_removed_tools(
     tools: &[Tool],
     guardrails: Guardrails,
@@ -142,10 +143,17 @@ pub(crate) fn enhancers_of_removed_tools(
     let added: Vec<ToolContract> =
         tools.iter().filter(|tool| !known.contains_key(&tool.name)).map(ToolContract::from_tool).collect();
     let is_removed = |name: &str| tools.iter().all(|tool| tool.name != name);
+    let renamed = tools.iter().filter(|tool| guardrails.contract && !known.contains_key(&tool.name));
+    let renamed = renamed.filter_map(|tool| {
+        let name = tool.previous_name().filter(|name| is_removed(name) && !known.contains_key(*name))?;
+        let previous = ToolContract::from_tool(tool.previous.as_deref()?);
+        let config = awareness.config(name, removed_tool(&previous, &[ToolContract::from_tool(tool)]));
+        Some((name.to_owned(), tool_enhancer(name, [name], &config, style)))
+    });
     let removed = known.iter().filter(|(name, _)| guardrails.contract && is_removed(name));
     let enhancer = |(name, contract): (&String, &ToolContract)| {
         let config = awareness.config(name, removed_tool(contract, &added));
         (name.clone(), tool_enhancer(name, [name.as_str()], &config, style))
     };
-    removed.map(enhancer).collect()
+    removed.map(enhancer).chain(renamed).collect()
 }

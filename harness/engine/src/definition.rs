@@ -59,6 +59,11 @@ impl Tool {
         }
     }
 
+    /// Returns the name in the previous contract, if it was another one.
+    pub fn previous_name(&self) -> Option<&str> {
+        self.previous.as_deref().map(|previous| previous.name.as_str()).filter(|name| *name != self.name)
+    }
+
     /// Returns the specification shown to the agent: that of the previous contract if there is one.
     pub fn advertised(&self) -> ToolSpec {
         self.previous.as_deref().unwrap_or(self).spec()

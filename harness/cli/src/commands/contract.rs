@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use healbench_core::Undeclared;
-use healbench_engine::contract::{ContractChange, Lockfile, Severity, report_text};
+use healbench_engine::contract::{ContractChange, Lockfile, Severity, ToolNames, report_text};
 use healbench_engine::definition::Tool;
 use healbench_scenarios::Scenario;
 use healbench_text::{plain_text, pluralize};
@@ -24,6 +24,14 @@ struct State {
     lockfile: Lockfile,
     /// The names of the tools whose contracts cannot be read.
     rejected: BTreeSet<String>,
+    /// The names that tools have by now, as far as they are stated.
+    names: ToolNames,
+}
+
+impl State {
+    fn new(lockfile: Lockfile) -> State {
+        State { lockfile, rejected: BTreeSet::new(), names: ToolNames::new() }
+    }
 }
 
 pub(crate) fn contract(args: &ContractArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
@@ -102,7 +110,11 @@ fn previous_and_current(path: &Path, terminal: &Terminal) -> Result<(State, Stat
         scenarios.iter().map(|scenario| scenario.tools.iter().map(previous).collect()).collect();
     let ids = scenarios.iter().map(|scenario| scenario.id.as_str());
     let before = Lockfile::from_tools(ids.zip(tools.iter().map(Vec::as_slice)));
-    Ok((State { lockfile: before, rejected: BTreeSet::new() }, state_of(&scenarios)))
+    let names = scenarios.iter().flat_map(|scenario| {
+        let name = |tool: &Tool| Some(((scenario.id.clone(), tool.previous_name()?.to_owned()), tool.name.clone()));
+        scenario.tools.iter().filter_map(name)
+    });
+    Ok((State { names: names.collect(), ..State::new(before) }, state_of(&scenarios)))
 }
 
 /// Returns an error exit status if a contract differs from the lockfile by at least `fail_on`, or cannot be read.
@@ -124,8 +136,7 @@ fn check(
         terminal.warn(&format!("{} of the lockfile not named, so not checked", pluralize(others as u64, "scenario")));
     }
     let is_unreadable = current.rejected.iter().any(|tool| lockfile.get(TOOLS, tool).is_some());
-    let locked = State { lockfile, rejected: BTreeSet::new() };
-    let changes = changes(locked, &current, undeclared, terminal);
+    let changes = changes(State::new(lockfile), &current, undeclared, terminal);
     terminal.result(&report(&changes, &format!("{} as locked", contract_counts(&current.lockfile))))?;
     Ok(if changes.iter().any(|change| change.severity() >= fail_on) {
         ExitStatus::Regression
@@ -138,9 +149,14 @@ fn check(
 
 /// Compares two states, except for the tools that cannot be read in one of them, which are named in a warning.
 fn changes(mut before: State, now: &State, undeclared: Undeclared, terminal: &Terminal) -> Vec<ContractChange> {
-    let mut changes = before.lockfile.diff_under(&now.lockfile, undeclared);
     before.rejected.extend(now.rejected.iter().cloned());
-    changes.retain(|change| change.scenario != TOOLS || !before.rejected.contains(&change.tool));
+    let mut current = now.lockfile.clone();
+    for lockfile in [&mut before.lockfile, &mut current] {
+        if let Some(tools) = lockfile.scenarios.get_mut(TOOLS) {
+            tools.retain(|tool, _| !before.rejected.contains(tool));
+        }
+    }
+    let changes = before.lockfile.diff_renamed(&current, undeclared, &before.names);
     for tool in &before.rejected {
         terminal.warn(&format!("the contract of `{}` cannot be read, so it is not compared", plain_text(tool)));
     }
@@ -167,12 +183,13 @@ fn contracts(sources: &ContractSources, terminal: &Terminal) -> Result<State, Cl
 
 fn state_of(scenarios: &[Scenario]) -> State {
     let tools = scenarios.iter().map(|scenario| (scenario.id.as_str(), scenario.tools.as_slice()));
-    State { lockfile: Lockfile::from_tools(tools), rejected: BTreeSet::new() }
+    State::new(Lockfile::from_tools(tools))
 }
 
 fn state_of_tools(path: &Path, terminal: &Terminal) -> Result<State, CliError> {
     let list = tools(path, terminal)?;
-    Ok(State { lockfile: Lockfile::from_tools([(TOOLS, list.tools.as_slice())]), rejected: list.rejected })
+    let lockfile = Lockfile::from_tools([(TOOLS, list.tools.as_slice())]);
+    Ok(State { rejected: list.rejected, ..State::new(lockfile) })
 }
 
 /// The kind of a file or folder with contracts.
@@ -204,7 +221,7 @@ fn file_kind(path: &Path) -> FileKind {
 /// Reads a lockfile or a list of tools, or locks the scenarios at a path.
 fn read_state(path: &Path, terminal: &Terminal) -> Result<State, CliError> {
     match file_kind(path) {
-        FileKind::Lockfile => Ok(State { lockfile: read_lockfile(path)?, rejected: BTreeSet::new() }),
+        FileKind::Lockfile => Ok(State::new(read_lockfile(path)?)),
         FileKind::Tools => state_of_tools(path, terminal),
         FileKind::Scenarios => Ok(state_of(&scenarios(&[path.to_owned()], terminal)?)),
     }

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::diff::{SCHEMA_MEMBER, action_field};
 use super::fields::{FieldChanges, field_changes};
+use super::renamed::{renamed_tools, with_action_of};
 use super::{ContractDiff, Severity, ToolContract, diff_contracts_under};
 use crate::definition::Tool;
 
@@ -104,13 +105,27 @@ pub enum ChangeKind {
     Added,
     /// The tool no longer exists.
     Removed,
+    /// The tool has another name.
+    Renamed {
+        /// The name now.
+        current: String,
+        /// False if this is a guess: its contract is nearly equal to that of a new tool.
+        is_stated: bool,
+        /// What else changed, and the name.
+        diff: ContractDiff,
+    },
 }
+
+/// The names that tools have now, by scenario and name before.
+pub type ToolNames = BTreeMap<(String, String), String>;
 
 impl ContractChange {
     /// Returns the severity for callers that do not adapt.
     pub fn severity(&self) -> Severity {
         match &self.kind {
-            ChangeKind::Changed(diff) => diff.max_severity().unwrap_or(Severity::Cosmetic),
+            ChangeKind::Changed(diff) | ChangeKind::Renamed { diff, .. } => {
+                diff.max_severity().unwrap_or(Severity::Cosmetic)
+            }
             ChangeKind::Added => Severity::Safe,
             ChangeKind::Removed => Severity::Breaking,
         }
@@ -187,26 +202,48 @@ impl Lockfile {
 
     /// Returns the differences in `current`, by scenario and tool, of servers with this treatment of undeclared fields.
     pub fn diff_under(&self, current: &Lockfile, undeclared: Undeclared) -> Vec<ContractChange> {
+        self.diff_renamed(current, undeclared, &ToolNames::new())
+    }
+
+    /// Returns the differences in `current` of tools of which some are known to have other names. For the other tools that are gone,
+    /// names are guessed.
+    pub fn diff_renamed(&self, current: &Lockfile, undeclared: Undeclared, stated: &ToolNames) -> Vec<ContractChange> {
         let mut changes = Vec::new();
-        let mut push_change = |scenario: &str, tool: &str, kind, fields| {
-            changes.push(ContractChange { scenario: scenario.to_owned(), tool: tool.to_owned(), kind, fields });
-        };
-        for ((scenario, tool), locked) in self.tools() {
-            match current.get(scenario, tool) {
-                Some(now) if now.digest == locked.digest => {}
-                Some(now) => {
-                    let (before, now) = (&locked.contract, &now.contract);
-                    let diff = diff_contracts_under(before, now, undeclared);
-                    let fields = changed_fields(&diff, before, now, undeclared);
-                    push_change(scenario, tool, ChangeKind::Changed(diff), fields);
+        for (scenario, tools) in &self.scenarios {
+            let none = BTreeMap::new();
+            let now = current.scenarios.get(scenario).unwrap_or(&none);
+            let mut push_change = |tool: &str, kind, fields| {
+                changes.push(ContractChange { scenario: scenario.to_owned(), tool: tool.to_owned(), kind, fields });
+            };
+            let names = renamed(scenario, tools, now, stated);
+            for (tool, locked) in tools {
+                let renamed = names.iter().find(|(old, ..)| old == tool);
+                match (renamed, now.get(tool)) {
+                    (Some((_, name, is_stated)), _) => {
+                        let Some(now) = now.get(*name) else { continue };
+                        let before = with_action_of(&locked.contract, &now.contract);
+                        let (diff, fields) = changed(&before, &now.contract, undeclared);
+                        let (current, is_stated) = ((*name).to_owned(), *is_stated);
+                        push_change(tool, ChangeKind::Renamed { current, is_stated, diff }, fields);
+                    }
+                    (None, Some(now)) if now.digest == locked.digest => {}
+                    (None, Some(now)) => {
+                        let (diff, fields) = changed(&locked.contract, &now.contract, undeclared);
+                        push_change(tool, ChangeKind::Changed(diff), fields);
+                    }
+                    (None, None) => push_change(tool, ChangeKind::Removed, BTreeMap::new()),
                 }
-                None => push_change(scenario, tool, ChangeKind::Removed, BTreeMap::new()),
+            }
+            let is_renamed = |tool: &String| names.iter().any(|(_, new, _)| new == tool);
+            for tool in now.keys().filter(|tool| !tools.contains_key(*tool) && !is_renamed(tool)) {
+                push_change(tool, ChangeKind::Added, BTreeMap::new());
             }
         }
-        for ((scenario, tool), _) in current.tools() {
-            if self.get(scenario, tool).is_none() {
-                push_change(scenario, tool, ChangeKind::Added, BTreeMap::new());
-            }
+        for ((scenario, tool), _) in
+            current.tools().filter(|((scenario, _), _)| !self.scenarios.contains_key(*scenario))
+        {
+            let (scenario, tool) = (scenario.to_owned(), tool.to_owned());
+            changes.push(ContractChange { scenario, tool, kind: ChangeKind::Added, fields: BTreeMap::new() });
         }
         changes.sort_by(|a, b| (&a.scenario, &a.tool).cmp(&(&b.scenario, &b.tool)));
         changes
@@ -224,13 +261,33 @@ impl Lockfile {
     }
 }
 
-/// Returns the changes within each input schema that has a delta.
-fn changed_fields(
-    diff: &ContractDiff,
+/// Returns the old and the new names of renamed tools, and whether they are stated.
+fn renamed<'a>(
+    scenario: &str,
+    before: &'a BTreeMap<String, LockedContract>,
+    now: &'a BTreeMap<String, LockedContract>,
+    stated: &'a ToolNames,
+) -> Vec<(&'a str, &'a str, bool)> {
+    let of_scenario = stated.iter().filter(|((id, _), new)| id == scenario && now.contains_key(*new));
+    let mut names: Vec<(&str, &str, bool)> =
+        of_scenario.map(|((_, old), new)| (old.as_str(), new.as_str(), true)).collect();
+    let is_stated = |tool: &str| names.iter().any(|(old, new, _)| *old == tool || *new == tool);
+    let only_in = |one: &'a BTreeMap<String, LockedContract>, other: &BTreeMap<String, LockedContract>| {
+        let only = one.iter().filter(|(name, _)| !other.contains_key(*name) && !is_stated(name));
+        only.map(|(_, locked)| &locked.contract).collect::<Vec<_>>()
+    };
+    let guessed = renamed_tools(&only_in(before, now), &only_in(now, before));
+    names.extend(guessed.into_iter().map(|(old, new)| (old, new, false)));
+    names
+}
+
+/// Returns the changes of a contract, and those within each input schema that has a delta.
+fn changed(
     previous: &ToolContract,
     current: &ToolContract,
     undeclared: Undeclared,
-) -> BTreeMap<String, FieldChanges> {
+) -> (ContractDiff, BTreeMap<String, FieldChanges>) {
+    let diff = diff_contracts_under(previous, current, undeclared);
     let mut fields = BTreeMap::new();
     for (name, before) in &previous.surface.actions {
         let Some(now) = current.surface.actions.get(name) else { continue };
@@ -240,7 +297,7 @@ fn changed_fields(
             fields.insert(field, changes);
         }
     }
-    fields
+    (diff, fields)
 }
 
 /// Returns the message of a serde_json error without the position, which is reported separately.

@@ -10,6 +10,7 @@ mod fields;
 mod inlined;
 mod lockfile;
 mod readable;
+mod renamed;
 mod report;
 mod schema_change;
 mod tool_contract;
@@ -22,7 +23,7 @@ pub use enhance::{
     tool_enhancer,
 };
 pub use fields::{FieldChange, FieldChanges};
-pub use lockfile::{ChangeKind, ContractChange, LockedContract, Lockfile, LockfileError};
+pub use lockfile::{ChangeKind, ContractChange, LockedContract, Lockfile, LockfileError, ToolNames};
 pub use readable::readable_schema;
 pub(crate) use readable::readable_subschema;
 pub use report::report_text;

@@ -24,15 +24,19 @@ pub fn report_text(changes: &[ContractChange]) -> String {
 
 fn change_block(change: &ContractChange) -> String {
     let description = match &change.kind {
-        ChangeKind::Changed(_) => "changed",
-        ChangeKind::Added => "added",
-        ChangeKind::Removed => "removed",
+        ChangeKind::Changed(_) => "changed".to_owned(),
+        ChangeKind::Added => "added".to_owned(),
+        ChangeKind::Removed => "removed".to_owned(),
+        ChangeKind::Renamed { current, is_stated: true, .. } => format!("renamed to `{}`", single_line(current)),
+        ChangeKind::Renamed { current, .. } => format!("it may now be `{}`", single_line(current)),
     };
     let mut out = String::new();
     let head = format!("{} in {}: {description}", single_line(&change.tool), single_line(&change.scenario));
     write_wrapped(&mut out, "", 0, &head);
     match &change.kind {
-        ChangeKind::Changed(diff) => diff.deltas.iter().for_each(|delta| write_delta(&mut out, delta, change)),
+        ChangeKind::Changed(diff) | ChangeKind::Renamed { diff, .. } => {
+            diff.deltas.iter().for_each(|delta| write_delta(&mut out, delta, change))
+        }
         ChangeKind::Added | ChangeKind::Removed => {
             let description = format!("the tool is {}", if change.kind == ChangeKind::Added { "new" } else { "gone" });
             write_wrapped(&mut out, change.severity().name(), FIELD, &description);
@@ -92,8 +96,10 @@ fn totals(changes: &[ContractChange]) -> String {
     let removed = count(|kind| *kind == ChangeKind::Removed);
     let severities: Vec<Severity> = changes.iter().flat_map(severities).collect();
     let count_of = |wanted: Severity| severities.iter().filter(|severity| **severity == wanted).count();
-    let mut out = format!("Tools: {changed} changed, {added} added, {removed} removed.");
-    if changed > 0 {
+    let renamed = count(|kind| matches!(kind, ChangeKind::Renamed { .. }));
+    let mut out = format!("Tools: {changed} changed, {added} added, {removed} removed");
+    out.push_str(&if renamed > 0 { format!(", {renamed} with another name.") } else { ".".to_owned() });
+    if changed + renamed > 0 {
         let order = [Severity::Breaking, Severity::Risky, Severity::Safe, Severity::Cosmetic];
         let counts: Vec<String> =
             order.iter().map(|severity| format!("{} {}", count_of(*severity), severity.name())).collect();
@@ -104,7 +110,7 @@ fn totals(changes: &[ContractChange]) -> String {
 
 /// Returns the severity of each change of a tool that is listed. A schema counts as its fields if these are all.
 fn severities(change: &ContractChange) -> Vec<Severity> {
-    let ChangeKind::Changed(diff) = &change.kind else { return Vec::new() };
+    let (ChangeKind::Changed(diff) | ChangeKind::Renamed { diff, .. }) = &change.kind else { return Vec::new() };
     let of_delta = |delta: &Delta| match change.fields.get(&delta.field).filter(|fields| fields.is_complete) {
         Some(fields) => fields.changes.iter().map(|field| field.severity).collect(),
         None => vec![delta.severity],

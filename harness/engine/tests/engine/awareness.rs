@@ -110,3 +110,20 @@ fn calls_of_a_renamed_or_removed_tool_get_its_delta() {
     let text = ask("all", &ErrorFormat::ZodJson, "ping").0;
     assert!(text.starts_with("MCP error -32602: Tool ping not found\n") && text.contains("\n  • tools.ping"), "{text}");
 }
+
+#[test]
+fn calls_of_a_previous_name_get_its_delta() {
+    let flat = |name: &str| Tool { discriminator: None, ..tool(name, vec![ok("get", json!({"type": "object"}))]) };
+    let renamed = Tool { previous: Some(Box::new(flat("wit_get"))), ..flat("work_item_get") };
+    let ask = |guardrails: &str, tool: &str| {
+        let tools = std::slice::from_ref(&renamed);
+        let engine = Engine::new(tools, guardrails.parse().unwrap(), &FusionText).unwrap();
+        let reply = engine.call(&mut world(WorldDef::default()), &call(tool, json!({})));
+        (reply.response.text().into_owned(), reply.contract_deltas)
+    };
+    let (text, deltas) = ask("all", "wit_get");
+    assert_eq!(deltas, 2, "{text}");
+    assert!(text.contains("tools.wit_get [BREAKING]") && text.contains("tools.work_item_get"), "{text}");
+    assert_eq!(ask("healing", "wit_get").1, 0);
+    assert_eq!(ask("all", "wit_put").1, 0);
+}

@@ -151,3 +151,89 @@ fn totals_count_what_is_listed() {
     let text = report_text(&locked(&previous).diff(&locked(&current)));
     assert!(text.ends_with("Changes: 2 BREAKING, 0 RISKY, 1 SAFE, 0 COSMETIC.\n"), "{text}");
 }
+
+/// Returns the contracts of tools with one action, as a server lists them: a name, a description and a schema.
+fn listed(tools: &[(&str, &str, Value)]) -> Lockfile {
+    let tool = |(name, description, input): &(&str, &str, Value)| Tool {
+        discriminator: None,
+        description: (*description).to_owned(),
+        ..tool(name, vec![ok(name, input.clone())])
+    };
+    let tools: Vec<Tool> = tools.iter().map(tool).collect();
+    Lockfile::from_tools([("tools", tools.as_slice())])
+}
+
+#[test]
+fn a_tool_that_is_nearly_equal_to_a_new_one_may_be_renamed() {
+    let id = fields(json!({"id": {"type": "integer"}}), &["id"]);
+    let paged = |size: &str| fields(json!({"id": {"type": "integer"}, size: {"type": "integer"}}), &["id"]);
+    let before = listed(&[
+        ("wit_get", "Get a work item.", id.clone()),
+        ("wit_list", "List work items.", paged("pageSize")),
+        ("ping", "", json!({"type": "object"})),
+    ]);
+    let now = listed(&[
+        ("work_item_get", "Get a work item.", id.clone()),
+        ("work_item_list", "List all work items.", paged("page_size")),
+        ("pipeline_get", "Get a pipeline.", id.clone()),
+        ("pong", "", json!({"type": "object"})),
+    ]);
+    insta::assert_snapshot!(report_text(&before.diff(&now)), @r#"
+    ping in tools: removed
+      BREAKING  the tool is gone
+
+    wit_get in tools: it may now be `work_item_get`
+      BREAKING  name
+                before  wit_get
+                now     work_item_get
+
+    wit_list in tools: it may now be `work_item_list`
+      BREAKING  actions.work_item_list.inputSchema
+                BREAKING  pageSize: removed: integer; it may now be `page_size`
+                SAFE      page_size: added, optional: integer
+      BREAKING  name
+                before  wit_list
+                now     work_item_list
+      COSMETIC  description
+                before  List work items.
+                now     List all work items.
+
+    pipeline_get in tools: added
+      SAFE      the tool is new
+
+    pong in tools: added
+      SAFE      the tool is new
+
+    Tools: 0 changed, 2 added, 1 removed, 2 with another name. Changes: 3 BREAKING, 0 RISKY, 1 SAFE, 1 COSMETIC.
+    "#);
+    // Without descriptions the names have to be similar.
+    let one = |name: &str| listed(&[(name, "", id.clone())]);
+    assert!(report_text(&one("get_item").diff(&one("item_get"))).contains("it may now be `item_get`"));
+    assert!(!report_text(&one("wit_get").diff(&one("pipeline"))).contains("may"));
+}
+
+#[test]
+fn a_stated_name_is_no_guess() {
+    let before = listed(&[("wit_get", "Get.", fields(json!({"id": {"type": "integer"}}), &["id"]))]);
+    let now = listed(&[(
+        "work_item_get",
+        "Get a work item of a project.",
+        fields(json!({"key": {"type": "string"}}), &["key"]),
+    )]);
+    let names = [(("tools".to_owned(), "wit_get".to_owned()), "work_item_get".to_owned())].into();
+    insta::assert_snapshot!(report_text(&before.diff_renamed(&now, Undeclared::Reject, &names)), @r#"
+    wit_get in tools: renamed to `work_item_get`
+      BREAKING  actions.work_item_get.inputSchema
+                BREAKING  id: removed: integer
+                BREAKING  key: added, required: string
+      BREAKING  name
+                before  wit_get
+                now     work_item_get
+      COSMETIC  description
+                before  Get.
+                now     Get a work item of a project.
+
+    Tools: 0 changed, 0 added, 0 removed, 1 with another name. Changes: 3 BREAKING, 0 RISKY, 0 SAFE, 1 COSMETIC.
+    "#);
+    assert!(report_text(&before.diff(&now)).contains("1 added, 1 removed."));
+}
