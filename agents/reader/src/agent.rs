@@ -69,6 +69,8 @@ pub struct ScriptedAgent<'a> {
     unsure: bool,
     /// The move after the latest error of the step.
     last_move: Option<Move>,
+    /// True if the latest error names the tool that is meant.
+    is_tool_told: bool,
 }
 
 impl<'a> ScriptedAgent<'a> {
@@ -96,6 +98,7 @@ impl<'a> ScriptedAgent<'a> {
             calls: Vec::new(),
             unsure: false,
             last_move: None,
+            is_tool_told: false,
         }
     }
 }
@@ -194,6 +197,7 @@ impl<'a> ScriptedAgent<'a> {
                 return self.stop("Too many attempts failed.");
             }
             let text = texts.join("\n\n");
+            self.is_tool_told = self.script_step().is_some_and(|step| names_word(&text, &step.intended.tool));
             if let Some(moves) = self.profile.moves {
                 let error = self.read_error(&text);
                 return self.move_on(&moves, &error);
@@ -418,6 +422,13 @@ impl<'a> ScriptedAgent<'a> {
         };
         repairs(statement, &self.draft.arguments, &context)
     }
+}
+
+/// Returns true if a name stands in the text as a word.
+fn names_word(text: &str, name: &str) -> bool {
+    let is_inside = |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
+    text.match_indices(name)
+        .any(|(at, _)| !is_inside(text[..at].chars().next_back()) && !is_inside(text[at + name.len()..].chars().next()))
 }
 
 /// Estimates one token for every four bytes, rounded up.

@@ -129,6 +129,7 @@ pub(super) fn compile(compiler: &mut Compiler<'_>, tables: &Tables, clock: Clock
         tools.push(NamedTool { actions: vec![name.clone()], name, tool, previous_names: Vec::new() });
     }
     let tools = Tools { tools };
+    check_previous_names(compiler, &tools);
     check_paths(compiler, &tools);
     tools
 }
@@ -322,6 +323,16 @@ fn previous(
     }
     tool.actions.retain(|action| !file.without.contains(&action.name));
     previous_names.extend(tool.actions.iter().map(|action| (action.name.clone(), action.name.clone())));
+    if let Some(name) = &file.name {
+        let at = child(pointer, "name");
+        if compiler.keys("/tools").contains(name) {
+            let help = "the previous name of a tool is one that no tool has any more".to_owned();
+            compiler.at_value(&at, format!("`{name}` is the name of a tool"), help);
+        } else if name.trim().is_empty() {
+            compiler.at_value(&at, "a tool needs a name", None);
+        }
+    }
+    set(&mut tool.name, file.name);
     set(&mut tool.description, file.description);
     set(&mut tool.tags, file.tags);
     set(&mut tool.middleware, file.middleware);
@@ -372,6 +383,18 @@ fn previous_action(
 fn set<T>(target: &mut T, value: Option<T>) {
     if let Some(value) = value {
         *target = value;
+    }
+}
+
+/// Reports tools that had the same name before.
+fn check_previous_names(compiler: &mut Compiler<'_>, tools: &Tools) {
+    let mut known = BTreeSet::new();
+    for tool in tools.tools.iter().filter_map(|named| named.tool.as_ref()) {
+        let Some(name) = tool.previous_name() else { continue };
+        if !known.insert(name) {
+            let at = child(&child(&child("/tools", &tool.name), "previous"), "name");
+            compiler.at_value(&at, format!("another tool had the name `{name}` too"), None);
+        }
     }
 }
 

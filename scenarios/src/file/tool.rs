@@ -318,6 +318,9 @@ pub(crate) struct PresenterFile {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PreviousFile {
+    /// The previous name of the tool.
+    #[schemars(length(min = 1))]
+    pub name: Option<String>,
     /// The previous description.
     pub description: Option<String>,
     /// All previous tags.

@@ -79,7 +79,12 @@ pub static MISTAKES: [MistakeEntry; 26] = [
         ids::unknown_id,
     ),
     entry("unfiltered_list", "A list is read without filters.", "unfiltered_list", lists::unfiltered),
-    entry("stale_contract", "The call follows the previous contract.", "stale_contract", stale::stale_contract),
+    entry(
+        "stale_contract",
+        "The call follows the previous contract, with the tool's previous name.",
+        "stale_contract",
+        stale::stale_contract,
+    ),
     entry("missing_all", "All arguments are missing.", "missing_all", fields::missing_all),
     entry("missing_longest", "The longest argument is missing.", "missing_longest", fields::missing_longest),
     entry(
@@ -126,7 +131,7 @@ pub static MISTAKES: [MistakeEntry; 26] = [
     ),
     entry(
         "old_tool_name",
-        "The tool is called by a name that it does not have any more.",
+        "The tool is called by a name that it does not have any more: the `value`, or the name in its `previous` contract.",
         "{kind: old_tool_name, value: warehouse}",
         routing::old_tool_name,
     ),

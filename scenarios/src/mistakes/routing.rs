@@ -104,13 +104,16 @@ fn other_call(call: &Object) -> Result<(String, Option<&Object>), String> {
     Ok((name, arguments.transpose()?))
 }
 
-/// The value is the old name; if it is left out, the tool's name in another spelling.
+/// The value is the old name; if it is left out, the name in the previous contract, or the tool's name in another spelling.
 pub(super) fn old_tool_name(target: &Target<'_>, params: &MistakeParams) -> Result<MutationPlan, InapplicableMistake> {
     if params.field.is_some() {
         return Err(InapplicableMistake::field("`old_tool_name` takes no field"));
     }
     let names = match &params.value {
-        None => lookalikes(&target.tool.name),
+        None => match target.tool.previous_name() {
+            Some(name) => vec![name.to_owned()],
+            None => lookalikes(&target.tool.name),
+        },
         Some(Value::String(name)) => vec![name.clone()],
         Some(_) => {
             return Err(InapplicableMistake::value("the value of `old_tool_name` has to be a text: the old name"));

@@ -19,14 +19,16 @@ pub(super) fn stale_contract(target: &Target<'_>, params: &MistakeParams) -> Res
         return Err(InapplicableMistake::kind(reason));
     };
     let previous_arguments = arguments_for_previous(target.arguments, &previous.input);
+    let old_tool = target.tool.previous_name();
     let renamed = previous.name != target.action.name;
     let undeclared = previous_arguments.keys().any(|name| target.schema(name).is_null());
-    if !renamed && !undeclared && target.validator.is_valid(&Value::Object(previous_arguments.clone())) {
+    let is_known = old_tool.is_none() && !renamed;
+    if is_known && !undeclared && target.validator.is_valid(&Value::Object(previous_arguments.clone())) {
         return Err(InapplicableMistake::kind(
             "the current contract accepts the call of the previous one, so sending it is no mistake",
         ));
     }
-    let mut edits = Vec::new();
+    let mut edits: Vec<Edit> = old_tool.map(|name| Edit::Tool(name.to_owned())).into_iter().collect();
     if let (true, Some(discriminator)) = (renamed, &target.tool.discriminator) {
         edits.push(Edit::Set(discriminator.clone(), previous.name.clone().into()));
     }

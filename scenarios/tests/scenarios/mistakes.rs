@@ -236,6 +236,66 @@ fn an_impossible_mistake_in_an_argument_that_is_left_out_says_what_is_possible()
     }
 }
 
+/// A tool that had another name, with what else its previous contract says.
+fn renamed(previous: &str, mistake: &str) -> String {
+    format!(
+        "\
+id: lab/renamed
+title: A tool was renamed
+task: {{prompt: Read work item 7., max_calls: 4}}
+tools:
+  work_item_get:
+    description: Get a work item.
+    discriminator: null
+    actions:
+      get: {{input: {{properties: {{id: {{type: integer}}}}, required: [id]}}, handler: {{return: {{}}}}, read_only: true}}
+    previous: {{{previous}}}
+  ping:
+    description: Ping.
+    discriminator: null
+    actions: {{ping: {{input: {{}}, handler: {{return: pong}}}}}}
+expect: [{{called: {{tool: work_item_get, arguments: {{id: 7}}}}}}]
+script:
+  - call: {{tool: work_item_get, arguments: {{id: 7}}}}
+    mistakes: [{mistake}]
+"
+    )
+}
+
+#[test]
+fn the_previous_name_of_a_tool_is_called() {
+    let draft = |previous: &str, mistake: &str| {
+        let scenario = scenario(&renamed(previous, mistake));
+        let drafts: BTreeSet<String> =
+            steps(&scenario, 20).map(|step| format!("{} {}", step.draft.tool, step.draft.arguments)).collect();
+        assert_eq!(drafts.len(), 1, "{drafts:?}");
+        drafts.into_iter().next().unwrap()
+    };
+    let name = "name: wit_get";
+    let input = "name: wit_get, actions: {get: {input: {properties: {workItem: {type: string}, id: {type: string}}}}}";
+    assert_eq!(draft(name, "old_tool_name"), "wit_get {\"id\":7}");
+    assert_eq!(draft(name, "stale_contract"), "wit_get {\"id\":7}");
+    assert_eq!(draft(input, "stale_contract"), "wit_get {\"id\":\"7\"}");
+    assert_eq!(draft(name, "{kind: old_tool_name, value: wit}"), "wit {\"id\":7}");
+    // Agents are shown the previous name.
+    let tool = &scenario(&renamed(name, "stale_contract")).tools[0];
+    assert_eq!((tool.advertised().name.as_str(), tool.previous_name()), ("wit_get", Some("wit_get")));
+}
+
+#[test]
+fn a_previous_name_is_one_that_no_tool_has() {
+    let problem = |text: &str| {
+        let problems = healbench_scenarios::load_str("lab.yaml", text, healbench_scenarios::Syntax::Yaml).unwrap_err();
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        (problems[0].line, problems[0].message.clone())
+    };
+    assert_eq!(problem(&renamed("name: ping", "missing")), (10, "`ping` is the name of a tool".to_owned()));
+    assert_eq!(problem(&renamed("name: work_item_get", "missing")).1, "`work_item_get` is the name of a tool");
+    assert_eq!(problem(&renamed("name: ' '", "missing")).1, "a tool needs a name");
+    let twice = renamed("name: wit", "missing").replace("pong}}}", "pong}}}\n    previous: {name: wit}");
+    assert_eq!(problem(&twice).1, "another tool had the name `wit` too");
+}
+
 #[test]
 fn drawn_mistakes_hit_different_fields_and_differ_between_trials() {
     let from = "[{kind: wrong_enum, field: status}, {kind: wrong_type, field: size}, {kind: missing, field: id}]";

@@ -70,11 +70,14 @@ impl<'a> ScriptedAgent<'a> {
             return false;
         }
         let action = action_of(&self.start, &step.intended).unwrap_or_default();
+        let is_known = |name: &str| self.start.tools.iter().any(|known| known.name == name);
+        // Whoever was shown an older name needs to be told the newer one.
+        let is_renamed = !is_known(&step.intended.tool) && self.is_tool_told;
         let is_meant = |statement: &Statement| match statement {
             Statement::Suggest { tool: Some(tool), action: suggested } => {
                 *tool == step.intended.tool && (suggested == action || action.is_empty())
             }
-            Statement::UnknownTool => !self.start.tools.iter().any(|known| known.name == self.draft.tool),
+            Statement::UnknownTool => !is_known(&self.draft.tool) || is_renamed,
             _ => false,
         };
         if !statements.iter().any(is_meant) || !self.takes_up("actions", "tool", self.profile.uptake.actions) {

@@ -436,3 +436,34 @@ script:
         assert!(calls.next().is_none());
     }
 }
+
+/// A tool is called by its previous name, and then by the name that it has.
+#[test]
+fn a_renamed_tool_is_found() {
+    let text = r#"
+id: notes/renamed
+title: A tool was renamed
+task: {prompt: Read note 7., max_calls: 4}
+tools:
+  note_get:
+    description: Get a note.
+    discriminator: null
+    actions:
+      get: {description: Get a note., input: {properties: {id: {type: integer}}, required: [id]}, handler: {return: {}}, read_only: true}
+    previous: {name: nt_get, actions: {get: {input: {properties: {id: {type: string}}, required: [id]}}}}
+expect: [{called: {tool: note_get, arguments: {id: 7}}}]
+script:
+  - call: {tool: note_get, arguments: {id: 7}}
+    mistakes: [MISTAKE]
+"#;
+    for mistake in ["stale_contract", "old_tool_name"] {
+        let text = text.replace("MISTAKE", mistake);
+        let scenario = healbench_scenarios::load_str("task.yaml", &text, healbench_scenarios::Syntax::Yaml);
+        let scenarios = [scenario.unwrap_or_else(|error| panic!("{error:?}"))];
+        let (_, records) = super::suites::run_profile("perfect", &scenarios, &["all"], &[ErrorFormat::FusionXml], 1);
+        let calls: Vec<(&str, bool)> = records.calls.iter().map(|call| (&*call.tool, call.is_error)).collect();
+        assert_eq!(calls.first(), Some(&("nt_get", true)), "{mistake}");
+        assert_eq!(calls.last(), Some(&("note_get", false)), "{mistake}: {calls:?}");
+        assert_eq!(records.episodes[0].outcome, Outcome::Success, "{mistake}");
+    }
+}
