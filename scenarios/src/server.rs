@@ -21,7 +21,7 @@ pub struct Server {
     pub env: Vec<String>,
     /// The number of seconds in which a call must be answered.
     pub timeout_s: u32,
-    /// The text of the file with the server's tools.
+    /// The text of the file with the server's tools; if there is one with the tools before, a JSON object with the texts of both.
     pub tools_text: String,
 }
 

@@ -162,7 +162,8 @@ impl<'a> ScenarioContext<'a> {
             EnvironmentKind::Simulator => simulator_engine(&scenario.tools, &scenario.awareness, condition),
             EnvironmentKind::Mcp | EnvironmentKind::Observed => {
                 let settings = ForeignSettings { max_tokens: MAX_RESULT_TOKENS, count_tokens };
-                Engine::for_server(environment.tools(), condition.guardrails(), condition.format(), settings)
+                let tools = current_tools(scenario, environment.tools());
+                Engine::for_server(&tools, condition.guardrails(), condition.format(), settings)
             }
         };
         let engines = plan.conditions.iter().map(engine).collect::<Result<_, CompileError>>();
@@ -263,6 +264,15 @@ impl<'a> ScenarioContext<'a> {
         distinct.insert(key, Arc::clone(&shared));
         Some(shared)
     }
+}
+
+/// Returns the tools of a server as it has them, where agents are shown those of before.
+fn current_tools(scenario: &Scenario, shown: &[ToolSpec]) -> Vec<ToolSpec> {
+    let current = |spec: &ToolSpec| {
+        let changed = scenario.tools.iter().find(|tool| tool.name == spec.name && tool.previous.is_some());
+        changed.map_or_else(|| spec.clone(), Tool::spec)
+    };
+    shown.iter().map(current).collect()
 }
 
 #[cfg(test)]

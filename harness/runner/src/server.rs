@@ -23,7 +23,10 @@ pub(crate) struct ServerEnvironment<'a> {
     supervisor: Option<Supervisor>,
     server: &'a Server,
     checks: Vec<&'a ServerCheck>,
+    /// The tools that agents are shown.
     tools: Vec<ToolSpec>,
+    /// The tools that the server has to have.
+    expected: Vec<ToolSpec>,
 }
 
 impl<'a> ServerEnvironment<'a> {
@@ -37,6 +40,7 @@ impl<'a> ServerEnvironment<'a> {
             server,
             checks: scenario.server_checks().collect(),
             tools: scenario.advertised(),
+            expected: scenario.tools.iter().map(Tool::spec).collect(),
         }
     }
 
@@ -83,7 +87,7 @@ impl Environment for ServerEnvironment<'_> {
             }
         };
         let session = McpSession::start(supervisor, &endpoint, &Limits::default()).map_err(failed)?;
-        check_tools(&self.tools, &session)?;
+        check_tools(&self.expected, &session)?;
         Ok(Box::new(ServerSession { environment: self, supervisor, session, folder }))
     }
 }

@@ -1,20 +1,21 @@
 use std::path::Path;
 
 use healbench_text::{looks_like_secret, secrets_in_url};
+use serde_json::{Value, json};
 
 use super::Compiler;
 use super::tools::{NamedTool, Tools};
 use crate::file::ServerFile;
 use crate::locate::child;
 use crate::server::{EPISODE_DIR, Server, ServerEndpoint, replace};
-use crate::tools_file::load_tools_str;
+use crate::tools_file::{ToolList, load_tools_str};
 
 /// The sections of the simulator, and what a server has instead.
 const OF_THE_SIMULATOR: [(&str, &str); 5] = [
     ("world", "the state of a server comes from `fixture` and `setup`"),
     ("faults", "a server has its own faults"),
     ("clock", "the time of a server is real"),
-    ("self_healing", "the contract of a server has no earlier version"),
+    ("self_healing", "a server says itself what has changed"),
     ("claims", "claims are about the simulator"),
 ];
 
@@ -65,19 +66,16 @@ pub(super) fn compile(compiler: &mut Compiler<'_>, stored_tools: Option<&str>) -
         let help = "a folder relative to this file".to_owned();
         compiler.at_value("/server/fixture", "there is no such folder", help);
     }
-    let tools_path = folder.join(&file.tools_file);
-    let text = match stored_tools
-        .map(|text| Ok(text.to_owned()))
-        .unwrap_or_else(|| healbench_files::read_text_file(&tools_path, healbench_files::MAX_LIST_BYTES))
-    {
-        Ok(text) => text,
-        Err(error) => {
-            let help = "it is the server's answer to `tools/list`; `healbench new --from-server` writes it".to_owned();
-            compiler.at_value("/server/tools_file", format!("cannot read the file: {error}"), help);
-            return None;
-        }
-    };
-    let tools = tools(compiler, &tools_path.display().to_string(), &text, file.tools.as_deref())?;
+    let texts = ListTexts::read(compiler, &file, &folder, stored_tools)?;
+    let label = folder.join(&file.tools_file).display().to_string();
+    let list = tool_list(compiler, "tools_file", &label, &texts.now)?;
+    let mut tools = tools(compiler, list, file.tools.as_deref());
+    if let (Some(before), Some(name)) = (&texts.before, &file.tools_file_before) {
+        let list = tool_list(compiler, "tools_file_before", &folder.join(name).display().to_string(), before)?;
+        add_previous(compiler, &mut tools, &list);
+    }
+    let tools = Tools::new(tools);
+    let text = texts.into_stored();
     let server =
         Server { endpoint, fixture, setup: file.setup, env: file.env, timeout_s: file.timeout_s, tools_text: text };
     Some((server, tools))
@@ -111,16 +109,90 @@ fn endpoint(compiler: &mut Compiler<'_>, file: &ServerFile) -> Option<ServerEndp
     None
 }
 
-/// Returns the tools with these names, or all.
-fn tools(compiler: &mut Compiler<'_>, label: &str, text: &str, wanted: Option<&[String]>) -> Option<Tools> {
-    let list = match load_tools_str(label, text) {
-        Ok(list) => list,
-        Err(problems) => {
-            let first = problems.first().map(ToString::to_string).unwrap_or_default();
-            compiler.at_value("/server/tools_file", format!("the file has no valid tool: {first}"), None);
-            return None;
+/// The texts of the lists of tools of a server.
+struct ListTexts {
+    now: String,
+    before: Option<String>,
+}
+
+impl ListTexts {
+    /// Reads the files that the keys name, or takes the texts from what a run stored.
+    fn read(compiler: &mut Compiler<'_>, file: &ServerFile, folder: &Path, stored: Option<&str>) -> Option<ListTexts> {
+        if let Some(stored) = stored {
+            let now = stored.to_owned();
+            return match file.tools_file_before {
+                None => Some(ListTexts { now, before: None }),
+                Some(_) => ListTexts::from_stored(stored),
+            };
         }
-    };
+        let mut read = |key: &str, name: &str| {
+            let text = healbench_files::read_text_file(&folder.join(name), healbench_files::MAX_LIST_BYTES);
+            if let Err(error) = &text {
+                let help = "it is an answer of the server to `tools/list`; `healbench new --from-server` writes it";
+                let at = child("/server", key);
+                compiler.at_value(&at, format!("cannot read the file: {error}"), help.to_owned());
+            }
+            text.ok()
+        };
+        let now = read("tools_file", &file.tools_file);
+        let before = file.tools_file_before.as_ref().map(|name| read("tools_file_before", name));
+        Some(ListTexts { now: now?, before: before.map_or(Some(None), |text| text.map(Some))? })
+    }
+
+    fn from_stored(text: &str) -> Option<ListTexts> {
+        let texts: Value = serde_json::from_str(text).ok()?;
+        let text = |key: &str| texts.get(key)?.as_str().map(str::to_owned);
+        Some(ListTexts { now: text("tools_file")?, before: Some(text("tools_file_before")?) })
+    }
+
+    /// Returns what a run stores: one text.
+    fn into_stored(self) -> String {
+        match self.before {
+            None => self.now,
+            Some(before) => json!({"tools_file": self.now, "tools_file_before": before}).to_string(),
+        }
+    }
+}
+
+/// Reads the list of tools in the file that a key names.
+fn tool_list(compiler: &mut Compiler<'_>, key: &str, label: &str, text: &str) -> Option<ToolList> {
+    let list = load_tools_str(label, text);
+    if let Err(problems) = &list {
+        let first = problems.first().map(ToString::to_string).unwrap_or_default();
+        compiler.at_value(&child("/server", key), format!("the file has no valid tool: {first}"), None);
+    }
+    list.ok()
+}
+
+/// Adds the previous contracts to the tools that were different.
+fn add_previous(compiler: &mut Compiler<'_>, tools: &mut [NamedTool], list: &ToolList) {
+    let mut is_changed = false;
+    for named in tools {
+        let Some(tool) = &mut named.tool else { continue };
+        if list.rejected.contains(&named.name) {
+            let problems = list.problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+            let message = format!("the tool `{}` cannot be used", named.name);
+            compiler.at_value("/server/tools_file_before", message, problems);
+            is_changed = true;
+        }
+        let Some(before) = list.tools.iter().find(|before| before.name == tool.name) else { continue };
+        if before.spec() == tool.spec() {
+            continue;
+        }
+        let is_known = |name: &&String| before.actions.iter().any(|action| action.name == **name);
+        named.previous_names = named.actions.iter().filter(is_known).map(|name| (name.clone(), name.clone())).collect();
+        tool.previous = Some(Box::new(before.clone()));
+        is_changed = true;
+    }
+    if !is_changed {
+        let help =
+            "name the list of before; a tool that had another name is called by it in `old_tool_name`".to_owned();
+        compiler.at_value("/server/tools_file_before", "no tool of `tools_file` was different in this list", help);
+    }
+}
+
+/// Returns the tools with these names, or all.
+fn tools(compiler: &mut Compiler<'_>, list: ToolList, wanted: Option<&[String]>) -> Vec<NamedTool> {
     for (index, name) in wanted.unwrap_or_default().iter().enumerate() {
         let pointer = child("/server/tools", index);
         if list.rejected.contains(name) {
@@ -137,5 +209,5 @@ fn tools(compiler: &mut Compiler<'_>, label: &str, text: &str, wanted: Option<&[
         tool: Some(tool),
         previous_names: Vec::new(),
     });
-    Some(Tools::new(named.collect()))
+    named.collect()
 }

@@ -19,6 +19,10 @@ pub(crate) struct ServerFile {
     /// The JSON file with the server's tools, relative to this file: its answer to `tools/list`.
     #[schemars(length(min = 1))]
     pub tools_file: String,
+    /// The JSON file with the tools that the server had before, relative to this file. Agents are shown these, as far as they still exist, and
+    /// the mistake `stale_contract` follows them.
+    #[schemars(length(min = 1))]
+    pub tools_file_before: Option<String>,
     /// The tools that an agent is shown; all if left out.
     #[schemars(length(min = 1))]
     pub tools: Option<Vec<String>>,

@@ -12,7 +12,15 @@ const MIN_SIMILARITY: f64 = 0.75;
 pub(super) fn stale_contract(target: &Target<'_>, params: &MistakeParams) -> Result<MutationPlan, InapplicableMistake> {
     reject_params("stale_contract", params)?;
     if target.tool.previous.is_none() {
-        return Err(InapplicableMistake::kind(format!("`{}` has no `previous` contract", target.tool.name)));
+        let help = match target.on_server {
+            true => {
+                "name an earlier list of the server in `tools_file_before`, in which the tool is another one; \
+                 `old_tool_name` is for a tool that had another name"
+            }
+            false => "say in `previous` of the tool what was different",
+        };
+        let reason = format!("`{}` has no `previous` contract", target.tool.name);
+        return Err(InapplicableMistake::kind(reason).help(help.to_owned()));
     }
     let Some(previous) = target.previous else {
         let reason = format!("the previous contract has no action `{}`", target.action.name);

@@ -153,3 +153,62 @@ fn what_a_server_does_not_have_is_reported() {
         assert!(found.iter().any(|message| message.starts_with(expected)), "{to}: {found:#?}");
     }
 }
+
+const BEFORE: &str = r#"{"tools": [
+  {"name": "edit", "description": "Edits.", "inputSchema": {"type": "object", "required": ["file"],
+    "properties": {"file": {"type": "string"}, "mode": {"enum": ["write", "check", "append"]}}}},
+  {"name": "list", "inputSchema": {"type": "object"}}]}"#;
+
+/// The scenario with an earlier list of tools, which is written beside the other one.
+fn with_list_before(scenario: &str, list: &str) -> (tempfile::TempDir, PathBuf) {
+    let text = scenario.replace("tools.json\n", "tools.json\n  tools_file_before: before.json\n");
+    let (folder, file) = folder(&text);
+    fs::write(folder.path().join("before.json"), list).unwrap();
+    (folder, file)
+}
+
+#[test]
+fn agents_may_know_an_earlier_list_of_tools() {
+    let scenario = SCENARIO.replace("[missing]", "[stale_contract]");
+    let (folder, file) = with_list_before(&scenario, BEFORE);
+    let scenario = load_file(&file).unwrap();
+    let schedule = scenario.schedule(Seed(1), 0, &scenario.world(Seed(1), 0));
+    let step = &schedule.script.steps[0];
+    assert_eq!(step.draft.arguments.to_string(), r#"{"mode":"write","file":"default"}"#);
+    assert_eq!(step.intended.arguments["path"], "/episode/a.txt");
+    // Agents are shown the earlier list, and the later one is enforced.
+    let schema = |tool: healbench_core::ToolSpec| tool.actions[0].input_schema["properties"].clone();
+    assert!(schema(scenario.tools[0].advertised()).get("file").is_some());
+    assert!(schema(scenario.tools[0].spec()).get("file").is_none());
+    // A run stores both lists, and has the same scenario without its files.
+    let server = scenario.server.as_ref().unwrap();
+    let (text, lists) = (scenario.source.text.clone(), server.tools_text.clone());
+    assert_eq!(scenario.source.sha256, Source::hash(&text, Some(&lists)));
+    drop(folder);
+    let stored = load_stored(&scenario.source.path, &text, Syntax::Yaml, Some(&lists)).unwrap();
+    assert_eq!((&stored.source, &stored.tools, &stored.server), (&scenario.source, &scenario.tools, &scenario.server));
+}
+
+#[test]
+fn an_earlier_list_has_to_be_another_one() {
+    let table = [
+        (TOOLS, "no tool of `tools_file` was different in this list"),
+        (r#"{"tools": []}"#, "the file has no valid tool"),
+        (
+            r#"[{"name": "edit", "inputSchema": {"type": "text"}}, {"name": "list", "inputSchema": {"type": "object"}}]"#,
+            "the tool `edit` cannot be used",
+        ),
+    ];
+    for (list, message) in table {
+        let (_folder, file) = with_list_before(SCENARIO, list);
+        assert!(problems(&file)[0].contains(message), "{:?}", problems(&file));
+    }
+    let (folder, file) = with_list_before(SCENARIO, BEFORE);
+    fs::remove_file(folder.path().join("before.json")).unwrap();
+    assert!(problems(&file)[0].starts_with("cannot read the file"), "{:?}", problems(&file));
+    // Without one there is a way out.
+    let (_folder, file) = self::folder(&SCENARIO.replace("[missing]", "[stale_contract]"));
+    let LoadError::Invalid { diagnostics, .. } = load_file(&file).unwrap_err() else { panic!() };
+    assert!(diagnostics[0].message.ends_with("`edit` has no `previous` contract"), "{diagnostics:?}");
+    assert!(diagnostics[0].help.as_ref().unwrap().contains("tools_file_before"), "{diagnostics:?}");
+}

@@ -174,3 +174,22 @@ fn a_setup_that_fails_is_infrastructure() {
     let failed = results.remove(0).recorded_turns.unwrap().failed.unwrap().to_string();
     assert!(failed.contains("failed (exit status: 7): broken"), "{failed}");
 }
+
+/// Agents know an earlier list: a call that follows it is refused by the list as it is, and mended.
+#[test]
+fn an_earlier_list_of_tools_is_outdated() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("before.json"), TOOLS.replace("\"text\"", "\"content\"")).unwrap();
+    let loaded = scenario(folder.path(), "files", "  tools_file_before: before.json");
+    let text = loaded.source.text.replace("{kind: missing, field: text}", "stale_contract");
+    fs::write(folder.path().join("note.yaml"), text).unwrap();
+    let results = run(load_file(&folder.path().join("note.yaml")).unwrap(), 1);
+    for result in &results {
+        assert_eq!(result.episode.outcome, Outcome::Success, "{result:?}");
+        let (first, last) = (result.calls.first().unwrap(), result.calls.last().unwrap());
+        let sends_text = |arguments: &str| arguments.contains("\"text\":\"done\"");
+        assert!(first.is_error && first.arguments.contains("content") && !sends_text(&first.arguments), "{first:?}");
+        assert!(!last.is_error && sends_text(&last.arguments), "{last:?}");
+    }
+    assert_eq!(results.len(), 2);
+}
