@@ -32,12 +32,12 @@ fn totals_are_those_of_the_report_of_all_texts_and_of_all_groups() {
         (&found["totals"]["wasted_tokens"], report["totals"]["infra"].as_u64()),
         (&Value::from(wasted), Some(0))
     );
-    assert_eq!(report["error_texts"], found);
+    assert_eq!(report["error_texts"], json(&sandbox, &["--by", "cell"]));
     for key in ["calls", "chains", "wasted_tokens", "unrepaired"] {
         let total = found["totals"][key].as_u64().unwrap();
         assert!(total > 0, "{key}");
         assert_eq!(numbers(&found["texts"], key).iter().sum::<u64>(), total, "{key}");
-        for by in ["agent", "condition", "tool"] {
+        for by in ["agent", "condition", "cell", "tool"] {
             let groups = &json(&sandbox, &["--by", by])["groups"];
             assert!(groups.as_array().unwrap().len() > 1);
             assert_eq!(numbers(groups, key).iter().sum::<u64>(), total, "{by} {key}");
