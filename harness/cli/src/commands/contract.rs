@@ -111,7 +111,8 @@ fn previous_and_current(path: &Path, terminal: &Terminal) -> Result<(State, Stat
     let ids = scenarios.iter().map(|scenario| scenario.id.as_str());
     let before = Lockfile::from_tools(ids.zip(tools.iter().map(Vec::as_slice)));
     let names = scenarios.iter().flat_map(|scenario| {
-        let name = |tool: &Tool| Some(((scenario.id.clone(), tool.previous_name()?.to_owned()), tool.name.clone()));
+        let name =
+            move |tool: &Tool| Some(((scenario.id.clone(), tool.previous_name()?.to_owned()), tool.name.clone()));
         scenario.tools.iter().filter_map(name)
     });
     Ok((State { names: names.collect(), ..State::new(before) }, state_of(&scenarios)))
