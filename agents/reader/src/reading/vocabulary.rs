@@ -140,7 +140,8 @@ impl<'a> Vocabulary<'a> {
         }
         let parts: Vec<&str> =
             raw.split(['.', '/', '[', ']']).filter(|part| !matches!(*part, "" | "#" | "$")).collect();
-        let parts = names_in_schema(&parts).unwrap_or(parts);
+        // A field may have this name as well.
+        let parts = names_in_schema(&parts).filter(|_| !self.fields.contains(&"properties")).unwrap_or(parts);
         let is_outer = |part: &&str| {
             // `CreateVolumeRequest.size_gb`: the type that a field belongs to.
             let is_type =

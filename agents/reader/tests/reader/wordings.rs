@@ -308,3 +308,20 @@ fn a_limit_is_of_the_argument_before_the_colon() {
         assert_eq!(*remedies, json!([{"field": "limit2", "kind": "bound", "value": expected}]), "{text}");
     }
 }
+
+/// The words of paths in a JSON Schema may be names of arguments.
+#[test]
+fn an_argument_may_be_called_properties() {
+    let record = |field: &str| {
+        json!({
+            "id": "x", "tool": "t", "is_error": true, "arguments": {field: {"stage": "qualified"}},
+            "schema": {"properties": {field: {"type": "object", "properties": {"stage": {"type": "string"}}}, "stage": {"type": "string"}}},
+            "text": format!("{field}.stage: Invalid option: expected one of \"lead\"|\"customer\""),
+        })
+    };
+    for field in ["properties", "items", "changes"] {
+        let remedies = &predict(&record(field)).unwrap()["remedies"];
+        let expected = json!([{"field": format!("{field}.stage"), "kind": "options", "value": "lead | customer"}]);
+        assert_eq!(*remedies, expected, "{field}");
+    }
+}
