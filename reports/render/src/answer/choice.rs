@@ -104,7 +104,7 @@ fn saving(choice: &Choice) -> String {
     text
 }
 
-/// ` and cost at least 9% more, although less in at least 103 of 185 clusters`; empty if one of them is not dearer, or a cost is unknown.
+/// ` and cost at least 9% more, although less in at least 103 of 185 scenarios`; empty if one of them is not dearer, or a cost is unknown.
 fn dearer(chosen: &ConditionResult, others: &[&Alternative]) -> String {
     let more =
         |other: &&Alternative| relative(other.result.billed_tokens_per_episode, chosen.billed_tokens_per_episode);
@@ -116,7 +116,7 @@ fn dearer(chosen: &ConditionResult, others: &[&Alternative]) -> String {
     let in_most = |other: &&Alternative| other.cheaper_clusters[0] * 2 > other.cheaper_clusters[1];
     let fewest = others.iter().map(|other| other.cheaper_clusters).min();
     let although = fewest.filter(|_| others.iter().all(in_most)).map_or_else(String::new, |[cheaper, all]| {
-        format!(", although less in {at_least}{} of {} clusters", count(cheaper), count(all))
+        format!(", although less in {at_least}{} of {} scenarios", count(cheaper), count(all))
     });
     format!(" and {verb} {at_least}{least} more{although}")
 }

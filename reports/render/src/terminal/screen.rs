@@ -202,7 +202,7 @@ fn notes(report: &Report, options: TerminalOptions, left_out: &LeftOut) -> Vec<S
     }
     notes.push(match hidden.is_empty() {
         true => "All columns: `healbench report RUN --all`.".to_owned(),
-        false => format!("Hidden: {}; `healbench report RUN --all` shows all.", hidden.join(", ")),
+        false => format!("{} hidden: `healbench report RUN --all`.", hidden.join(", ")),
     });
     wrap(&notes.join(" "), " ", options.width)
 }

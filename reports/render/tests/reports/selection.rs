@@ -89,5 +89,5 @@ fn outputs_say_what_they_leave_out() {
     assert!(text.contains("| m · natural |") && !text.contains("| scripted:blind |"), "{text}");
     let options = TerminalOptions { width: 100, color: false, detail: Detail::Summary, lines: None };
     let text = terminal(&report, options);
-    assert!(text.contains("scripted:blind") && !text.contains("Hidden: "), "{text}");
+    assert!(text.contains("scripted:blind") && !text.contains(" hidden: "), "{text}");
 }
