@@ -33,7 +33,7 @@ fn a_page_that_takes_too_long_is_an_error_page_and_its_process_ends() {
     let script = || shell("read request; echo $$ > /tmp/healbench-page-$PPID; exec sleep 1000");
     let file = format!("/tmp/healbench-page-{}", std::process::id());
     let [(status, text)] = &made(script, &[PageRequest::Run("a".to_owned())])[..] else { panic!("one page") };
-    assert!(*status == 503 && text.contains("was not made within 1 s"), "{status} {text}");
+    assert!(*status == 503 && text.contains("was not rendered within 1 s"), "{status} {text}");
     let process = std::fs::read_to_string(&file).unwrap();
     std::fs::remove_file(&file).unwrap();
     assert!(!Path::new("/proc").join(process.trim()).exists(), "process {process} lives on");
