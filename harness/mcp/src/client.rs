@@ -8,12 +8,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use healbench_core::{CallResult, ContentBlock, ProtocolError};
-use healbench_text::{keep_public, secrets};
+use healbench_text::secrets;
 use serde_json::{Value, json};
 
 use crate::error::{McpError, escaped};
 use crate::line::{Line, MAX_LINE, Message, RpcError, read_line, to_line};
 use crate::process::{Process, ServerCommand, Streams, WATCH};
+use crate::public_names::publish_names;
 use crate::supervisor::Supervisor;
 
 /// The revisions of MCP with `initialize` that both sides speak, the newest first.
@@ -469,32 +470,6 @@ fn read_lines(stdout: Option<ChildStdout>, limit: usize) -> Receiver<Line> {
         });
     }
     receiver
-}
-
-/// Makes public what a page of `tools/list` names: tools, fields, types and options.
-pub(crate) fn publish_names(page: &Value) {
-    fn collect<'v>(value: &'v Value, names: &mut Vec<&'v str>) {
-        match value {
-            Value::Object(object) => {
-                for (key, value) in object {
-                    match (key.as_str(), value) {
-                        ("properties", Value::Object(fields)) => names.extend(fields.keys().map(String::as_str)),
-                        ("name" | "type" | "const", Value::String(name)) => names.push(name),
-                        ("enum" | "type", Value::Array(options)) => {
-                            names.extend(options.iter().filter_map(Value::as_str));
-                        }
-                        _ => {}
-                    }
-                    collect(value, names);
-                }
-            }
-            Value::Array(items) => items.iter().for_each(|item| collect(item, names)),
-            _ => {}
-        }
-    }
-    let mut names = Vec::new();
-    collect(&page["tools"], &mut names);
-    keep_public(names);
 }
 
 /// Returns a text of a server for a message: without secrets, escaped, and cut.

@@ -24,12 +24,11 @@ use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfi
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::client::{
-    CallAnswer, CallOutcome, Defects, Limits, REVISIONS, ToolDefinition, list_tools, publish_names, shown,
-};
+use crate::client::{CallAnswer, CallOutcome, Defects, Limits, REVISIONS, ToolDefinition, list_tools, shown};
 use crate::error::{McpError, escaped};
 use crate::line::RpcError;
 use crate::process::WATCH;
+use crate::public_names::publish_names;
 
 /// Where a server listens.
 #[derive(Clone, PartialEq, Eq)]

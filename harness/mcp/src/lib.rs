@@ -12,6 +12,7 @@ mod hold;
 mod http;
 mod line;
 mod process;
+mod public_names;
 mod server;
 mod session;
 mod supervisor;
