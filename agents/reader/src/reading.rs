@@ -270,7 +270,7 @@ impl Statement {
 pub fn read(text: &str, vocabulary: &Vocabulary<'_>, sent: &Value, is_error: Option<bool>) -> Reading {
     let says_error = is_error.unwrap_or_else(|| outcome::reports_error(text));
     let is_document = outcome::is_document(&text.trim_start().to_lowercase());
-    let (statements, words, faults) = read_all(text, vocabulary, sent, true);
+    let (statements, words, faults) = read_all(text, vocabulary, sent, true, says_error);
     let is_error = says_error || is_error.is_none() && outcome::implies_error(text, &statements);
     let passes = statements.is_empty() && is_error && !is_document && is_passing(text, &statements, &faults);
     let (statements, words): (Vec<Statement>, Vec<String>) = if passes {
@@ -330,7 +330,7 @@ impl Facts {
 /// names no field but quotes a value (``unknown variant `superadmin` ``) that occurs once in them, the statement is about that argument.
 /// Words inside quoted values of arguments are ignored.
 pub fn read_statements(text: &str, vocabulary: &Vocabulary<'_>, sent: &Value) -> Vec<Statement> {
-    let (statements, _, faults) = read_all(text, vocabulary, sent, false);
+    let (statements, _, faults) = read_all(text, vocabulary, sent, false, true);
     if statements.is_empty() && is_passing(text, &statements, &faults) {
         vec![Statement::Transient]
     } else {
@@ -344,16 +344,18 @@ fn is_passing(text: &str, statements: &[Statement], faults: &Faults) -> bool {
         && error_kind::kind_by_words(text) == Some(ErrorKind::Transient)
 }
 
-/// Returns the statements of a text, the words of each if they are wanted, and the faults.
+/// Returns the statements of a text, the words of each if they are wanted, and the faults. `of_error` is true if it answers a failed call.
 fn read_all(
     text: &str,
     vocabulary: &Vocabulary<'_>,
     original: &Value,
     keep_words: bool,
+    of_error: bool,
 ) -> (Vec<Statement>, Vec<String>, Faults) {
     let (text, sent) = echoed_values::mask_echoed_values(text, original);
     let text = orders::without_orders(&text);
     let mut reader = StatementReader::new(vocabulary, &sent, original, phrases::PhraseTable::built_in());
+    reader.of_error = of_error;
     if keep_words {
         reader.keep_words();
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::places::{get, plain};
 use crate::probes::Draft;
 use crate::readers::{MESSAGES, finds_field, finds_remedy, statements};
-use crate::report::{Base, BaseState, Better, Probe};
+use crate::report::{AnswerKind, Base, BaseState, Better, Probe};
 
 /// Longer values are shown by their beginning.
 const MAX_VALUE_CHARACTERS: usize = 60;
@@ -21,6 +21,10 @@ pub(crate) fn better(
     tool: &str,
     in_fusion_text: &str,
 ) -> Option<Better> {
+    // What lacks a flag only is not mended by words.
+    if probe.answer == AnswerKind::SoftError {
+        return None;
+    }
     let at = specs.iter().position(|spec| spec.name == tool)?;
     let tools: Vec<ToolSpec> = specs[at..=at].iter().chain(&specs[..at]).chain(&specs[at + 1..]).cloned().collect();
     let schema = &tools[0].actions.first()?.input_schema;
@@ -71,7 +75,10 @@ fn with_sentence(text: &str, sentence: &str) -> String {
         return if text.contains('\n') { format!("{value:#}") } else { value.to_string() };
     }
     let text = text.trim_end();
-    let joint = if text.is_empty() || text.ends_with(['.', '!', '?', ':', '\n']) { "" } else { "." };
+    if text.contains('\n') {
+        return format!("{text}\n{sentence}");
+    }
+    let joint = if text.is_empty() || text.ends_with(['.', '!', '?', ':']) { "" } else { "." };
     format!("{text}{joint} {sentence}").trim_start().to_owned()
 }
 

@@ -69,8 +69,7 @@ pub(crate) fn reports_error(answer: &Answer, tool: &ToolSpec, sent: &Value) -> b
 /// a hint, or a hint is a notice.
 pub(crate) fn warns(text: &str, base_text: Option<&str>, draft: &Draft, tool: &ToolSpec, hints: &[Statement]) -> bool {
     let lower = text.trim_start().to_lowercase();
-    let of_base = base_text.map(str::trim).filter(|base| base.len() > 1 && text.len() > base.len());
-    if let Some((before, after)) = of_base.and_then(|base| text.split_once(base)) {
+    if let Some((before, after)) = base_text.and_then(|base| split_at_lines(text, base)) {
         let beside = format!("{before}\n{after}");
         let tools = std::slice::from_ref(tool);
         if !statements(beside.trim(), tools, &draft.intended, &draft.arguments).is_empty() {
@@ -81,10 +80,20 @@ pub(crate) fn warns(text: &str, base_text: Option<&str>, draft: &Draft, tool: &T
     is_hint && !lower.starts_with("error") && NOTICES.iter().any(|notice| lower.contains(notice))
 }
 
+/// Returns what is before and after the lines of another text in a text; `None` if it has not all of them, or nothing else.
+pub(crate) fn split_at_lines<'t>(text: &'t str, lines: &str) -> Option<(&'t str, &'t str)> {
+    let lines = Some(lines.trim()).filter(|lines| lines.len() > 1 && text.len() > lines.len())?;
+    let is_whole = |(at, _): &(usize, &str)| {
+        let (before, after) = (&text[..*at], &text[at + lines.len()..]);
+        (before.is_empty() || before.ends_with('\n')) && (after.is_empty() || after.starts_with(['\n', '\r']))
+    };
+    let (at, _) = text.match_indices(lines).find(is_whole)?;
+    Some((&text[..at], &text[at + lines.len()..]))
+}
+
 /// Returns what a success says beside the answer to the base call, or the lines with a notice. The rest is data of the server.
 pub(crate) fn notice(text: &str, base_text: Option<&str>) -> String {
-    let of_base = base_text.map(str::trim).filter(|base| base.len() > 1);
-    if let Some((before, after)) = of_base.and_then(|base| text.split_once(base)) {
+    if let Some((before, after)) = base_text.and_then(|base| split_at_lines(text, base)) {
         return format!("{before}\n{after}").trim().to_owned();
     }
     let has_notice = |line: &&str| NOTICES.iter().any(|notice| line.to_lowercase().contains(notice));
@@ -119,6 +128,13 @@ fn sorted(text: &str) -> Vec<char> {
     let mut letters: Vec<char> = text.chars().collect();
     letters.sort_unstable();
     letters
+}
+
+/// Returns true if a text names the field of a statement, or the statement is about none. What data seem to say without a name is no hint.
+pub(crate) fn names_field(text: &str, statement: &Statement) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    let name = statement.field().and_then(|field| field.rsplit('.').find(|name| name.parse::<u64>().is_err()));
+    name.is_none_or(|name| text.split(|c| !is_part(c)).any(|word| word.eq_ignore_ascii_case(name)))
 }
 
 /// Returns true if the text names the field of a probe, or a statement in it is about the field; `None` if the probe is about no

@@ -15,7 +15,9 @@ use crate::likeness::without_values;
 use crate::mend::{Refused, records};
 use crate::places::differing_field;
 use crate::probes::{Draft, MAX_PROBES, from_schema};
-use crate::readers::{finds_field, finds_remedy, narrows, notice, repairs, reports_error, statements, warns};
+use crate::readers::{
+    finds_field, finds_remedy, names_field, narrows, notice, repairs, reports_error, split_at_lines, statements, warns,
+};
 use crate::report::{AnswerKind, Base, BaseSource, BaseState, Probe, ToolAudit};
 use crate::score;
 
@@ -39,11 +41,6 @@ struct Subject<'t> {
     tools: Vec<ToolSpec>,
 }
 
-/// Returns true if a text has another one in it, and more.
-fn has_part(text: &str, part: Option<&str>) -> bool {
-    part.map(str::trim).is_some_and(|part| part.len() > 1 && text.len() > part.len() && text.contains(part))
-}
-
 impl Subject<'_> {
     /// Returns the text of a refused base call, without what was sent.
     fn refusal(&self) -> Option<String> {
@@ -63,7 +60,10 @@ impl Subject<'_> {
             }
             // A notice before or after the refusal that the right call gets, too.
             let refused = self.first.map(|answer| answer.text.as_str());
-            if is_answered && warns(&answer.text, refused, draft, self.spec, found) && has_part(&answer.text, refused) {
+            if is_answered
+                && warns(&answer.text, refused, draft, self.spec, found)
+                && refused.is_some_and(|refused| split_at_lines(&answer.text, refused).is_some())
+            {
                 return AnswerKind::Warned;
             }
         }
@@ -75,7 +75,7 @@ impl Subject<'_> {
         if warns(&answer.text, base_text, draft, self.spec, found) {
             AnswerKind::Warned
         } else if reports_error(answer, self.spec, &draft.arguments)
-            || is_wrong && found.iter().any(|statement| !self.statements.contains(statement))
+            || is_wrong && found.iter().any(|one| !self.statements.contains(one) && names_field(&answer.text, one))
         {
             AnswerKind::SoftError
         } else {

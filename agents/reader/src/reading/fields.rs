@@ -25,7 +25,12 @@ impl StatementReader<'_> {
     /// Returns the only argument that was sent beside a discriminator, if the text has named no other field so far. What a text says
     /// without a name is about it: "Unknown zone. Did you mean 'north'?"
     pub(super) fn sole_field(&self) -> Option<String> {
-        let mut sent = self.sent.as_object()?.iter().filter(|(name, _)| !self.vocabulary.is_discriminator(name));
+        let mut sent = self
+            .sent
+            .as_object()
+            .filter(|_| self.of_error)?
+            .iter()
+            .filter(|(name, _)| !self.vocabulary.is_discriminator(name));
         let (name, value) = sent.next()?;
         let is_given = matches!(value, Value::String(_) | Value::Number(_) | Value::Array(_)) && !is_empty(value);
         let is_named = |field: Option<&str>| field.is_none_or(|field| field == name || field.is_empty());

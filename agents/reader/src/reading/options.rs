@@ -154,7 +154,11 @@ impl StatementReader<'_> {
         // Do not identify the field by a sent value: the values in this sentence are the valid ones.
         let named = || self.field_by_name(context).or_else(|| self.field_named_before(context));
         let before = sentence(context.tokens, context.at).start..context.at;
-        let field = if own { self.subfield(context, before) } else { named() }.or_else(|| self.field(context));
+        // "available: true" is data.
+        let is_list = list.quoted || list.items.len() > 1;
+        let sole = || self.sole_field().filter(|_| is_list);
+        let field = if own { self.subfield(context, before) } else { named() };
+        let field = field.or_else(|| self.named_field(context)).or_else(sole);
         if let Some(field) = &field
             && self.is_file_type(field, context)
         {

@@ -44,6 +44,8 @@ pub(super) struct StatementReader<'v> {
     pub(super) previous_shape: Option<Vec<ShapeField>>,
     /// The faults that the text names. They become statements if nothing else is said about their fields.
     pub(super) faults: Faults,
+    /// True if the text answers a failed call, so that what it says without a name may be about the only argument.
+    pub(super) of_error: bool,
     /// The part of a sent text that is at fault: a column of a query.
     pub(super) part: Option<String>,
     /// The values that the text gives for fields. They become statements if there is one for the field.
@@ -86,6 +88,7 @@ impl<'v> StatementReader<'v> {
             vocabulary,
             sent,
             original,
+            of_error: true,
             part: None,
             phrases,
             statements: Vec::new(),

@@ -287,7 +287,13 @@ fn the_only_argument_is_meant() {
         assert!(!says(&prediction, said) || *said == "lookup" || is_alike, "{said} <- {text}: {prediction}");
     }
     // What says nothing about a value has no remedy.
-    for text in ["API rate limit exceeded", "No such table.", "Only one call is allowed"] {
+    for text in [
+        "API rate limit exceeded",
+        "No such table.",
+        "Only one call is allowed",
+        "Desk 1\navailable: true",
+        "{\"valid\": false, \"message\": \"Document none.docx does not exist\"}",
+    ] {
         let mut record = record(text, &json!({"name": "a"}));
         record["is_error"] = json!(true);
         let prediction = predict(&record).unwrap();

@@ -57,3 +57,18 @@ fn base_calls_alone_are_found() {
     );
     assert_eq!(report.tools[0].base.as_ref().unwrap().state, BaseState::Accepted);
 }
+
+#[test]
+fn data_of_an_accepted_call_are_no_error() {
+    for data in
+        ["{\"name\": \"desk\", \"available\": true}", "Desk 1\navailable: true", "{\"allowed\": [\"red\", \"blue\"]}"]
+    {
+        let rules = json!([[["room=example"], "ok"], [[], data]]);
+        let report = answering(&[("get", fields(&[("room", "string")]), rules)], &options());
+        assert_eq!(report.tools[0].base.as_ref().unwrap().state, BaseState::Accepted, "{data}");
+        assert_eq!(answer_to(&report, "wrong_type", "room").0, AnswerKind::AcceptedSame, "{data}");
+        let rules = json!([[["room:number"], data], [[], "ok"]]);
+        let report = answering(&[("get", fields(&[("room", "string")]), rules)], &options());
+        assert_eq!(answer_to(&report, "wrong_type", "room").0, AnswerKind::AcceptedOther, "{data}");
+    }
+}

@@ -521,7 +521,7 @@ pub struct Server {
     pub fixed: Rate,
     /// The same with guardrails; null if the plan has no such condition.
     pub guarded: Option<Rate>,
-    /// Episodes that succeeded, in all conditions.
+    /// Episodes of all agents that succeeded, in all conditions.
     pub succeeded: u64,
     /// The tool of which the fewest are fixed with the server's own texts; null without an error.
     pub worst: Option<WorstTool>,

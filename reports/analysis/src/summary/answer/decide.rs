@@ -244,7 +244,12 @@ fn server(context: &Context<'_>, agent: usize, name: &str) -> Option<Finding> {
         server: name.to_owned(),
         fixed: fixed(plain),
         guarded: guarded.map(fixed),
-        succeeded: context.agents[agent].rows.iter().map(|row| row.rate(RowMetric::Success).numerator).sum(),
+        succeeded: context
+            .agents
+            .iter()
+            .flat_map(|agent| &agent.rows)
+            .map(|row| row.rate(RowMetric::Success).numerator)
+            .sum(),
         worst: rates.min_by(worse),
     }))
 }
