@@ -249,12 +249,23 @@ impl StdioSession {
         self.process.last_words()
     }
 
-    /// Calls a tool. A call that is not answered within `timeout` is cancelled; progress does not extend the time. The answer may hold
-    /// secrets.
+    /// Calls a tool, and masks secrets in the answer. A call that is not answered within `timeout` is cancelled; progress does not
+    /// extend the time.
     ///
     /// # Errors
     /// [`McpError`] if the server ended, closed its output, or sends what is not MCP.
     pub fn call(&mut self, tool: &str, arguments: &Value, timeout: Duration) -> Result<CallAnswer, McpError> {
+        let mut answer = self.call_unmasked(tool, arguments, timeout)?;
+        answer.outcome.mask();
+        Ok(answer)
+    }
+
+    pub(crate) fn call_unmasked(
+        &mut self,
+        tool: &str,
+        arguments: &Value,
+        timeout: Duration,
+    ) -> Result<CallAnswer, McpError> {
         let started = Instant::now();
         let mut asked = Vec::new();
         let params = json!({"name": tool, "arguments": arguments});

@@ -202,8 +202,15 @@ impl HttpSession {
         };
         let begun = async {
             let older = match begin(None, lifecycle).await {
-                Err(ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. }) => {
-                    newest_known(&server_supported)
+                Err(ClientInitializeError::NoCompatibleProtocolVersion { client_supported, server_supported }) => {
+                    let newest = newest_known(&server_supported);
+                    // A list of none says nothing.
+                    if newest.is_none() && !server_supported.is_empty() {
+                        let error =
+                            ClientInitializeError::NoCompatibleProtocolVersion { client_supported, server_supported };
+                        return Err(error);
+                    }
+                    newest
                 }
                 Err(error) if !is_handshake(&error) => return Err(error),
                 Err(_) => None,
@@ -261,12 +268,23 @@ impl HttpSession {
         &self.defects
     }
 
-    /// Calls a tool. A call that is not answered within `timeout` is cancelled; progress does not extend the time. The answer may hold
-    /// secrets.
+    /// Calls a tool, and masks secrets in the answer. A call that is not answered within `timeout` is cancelled; progress does not
+    /// extend the time.
     ///
     /// # Errors
     /// [`McpError::Http`] if the server cannot be reached any more, or answers with what is not MCP.
     pub fn call(&mut self, tool: &str, arguments: &Value, timeout: Duration) -> Result<CallAnswer, McpError> {
+        let mut answer = self.call_unmasked(tool, arguments, timeout)?;
+        answer.outcome.mask();
+        Ok(answer)
+    }
+
+    pub(crate) fn call_unmasked(
+        &mut self,
+        tool: &str,
+        arguments: &Value,
+        timeout: Duration,
+    ) -> Result<CallAnswer, McpError> {
         let started = Instant::now();
         self.seen.asked.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let mut params = CallToolRequestParams::new(tool.to_owned());

@@ -88,9 +88,10 @@ impl McpSession {
     /// # Errors
     /// [`McpError`] if the server gives no more answers.
     pub fn call(&mut self, tool: &str, arguments: &Value, timeout: Duration) -> Result<CallAnswer, McpError> {
-        let mut answer = self.call_unmasked(tool, arguments, timeout)?;
-        answer.outcome.mask();
-        Ok(answer)
+        match self {
+            McpSession::Stdio(session) => session.call(tool, arguments, timeout),
+            McpSession::Http(session) => session.call(tool, arguments, timeout),
+        }
     }
 
     /// Like [`McpSession::call`], with the answer as the server sent it. Whoever reads it masks what is kept of it.
@@ -99,8 +100,8 @@ impl McpSession {
     /// [`McpError`] if the server gives no more answers.
     pub fn call_unmasked(&mut self, tool: &str, arguments: &Value, timeout: Duration) -> Result<CallAnswer, McpError> {
         match self {
-            McpSession::Stdio(session) => session.call(tool, arguments, timeout),
-            McpSession::Http(session) => session.call(tool, arguments, timeout),
+            McpSession::Stdio(session) => session.call_unmasked(tool, arguments, timeout),
+            McpSession::Http(session) => session.call_unmasked(tool, arguments, timeout),
         }
     }
 }
