@@ -1,4 +1,4 @@
-//! Forms of values that a text shows: `owner/repo`, `ORD-<number>`, `/home/me/a.txt`.
+//! Forms of values that a text shows: `owner/repo`, `ORD-<number>`, `/data/me/a.txt`.
 
 use super::Vocabulary;
 use super::patterns::{is_format, json_type};
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn forms_have_parts() {
         let is = |text| is_form(&Literal { text, is_quoted: false, rest: "" }, &Vocabulary::default());
-        let forms = ["owner/repo", "ORD-123", "ORD-<number>", "/home/me/q1.xlsx", "2026-01-31", "a@b.C"];
+        let forms = ["owner/repo", "ORD-123", "ORD-<number>", "/data/me/q1.xlsx", "2026-01-31", "a@b.C"];
         assert!(forms.into_iter().all(is));
         assert!(!["and/or", "read-only", "date", "5", "is", "Invalid", "string", "e.g"].into_iter().any(is));
         assert_eq!(pattern_of("ORD-<number>").as_deref(), Some("^ORD\\-[0-9]+$"));

@@ -259,14 +259,14 @@ fn sentences_say_what_they_say() {
 const SENTENCES_ABOUT_ONE: &[(&str, &str, &str)] = &[
     ("value name y.example", "x.example", "DNS zone not found. Did you mean 'y.example'?"),
     ("options name", "7", "Page with this id not found. Available pages: 1, 2, 3"),
-    ("format name", "q1.xlsx", "The path must be absolute, e.g. '/home/me/q1.xlsx'."),
+    ("format name", "q1.xlsx", "The path must be absolute, e.g. '/data/me/q1.xlsx'."),
     ("options name", "example:x", "Unsupported URI scheme: example. Supported schemes are file:, data:, http:, https:"),
     ("value name", "DROP TABLE a", "Only SELECT queries are allowed for read_query"),
     ("options name", "PUT", "Only GET and POST are supported."),
     ("options name", "SELECT * FROM nope", "no such table: nope. Tables: users, orders"),
     ("bound name >=", "a", "Please provide at least 2 characters."),
     ("format name", "a.bmp", "Unsupported file type .bmp. Supported: png, jpg, gif"),
-    ("format name", "a.xlsx", "File path 'a.xlsx' must be absolute, such as /home/me/q1.xlsx."),
+    ("format name", "a.xlsx", "File path 'a.xlsx' must be absolute, such as /data/me/q1.xlsx."),
     ("format name", "hello", "It must look like owner/name, for example octocat/hello-world"),
     ("lookup", "e12", "Element not found. Take a new snapshot first: refs change after navigation."),
 ];
