@@ -39,7 +39,7 @@ const BEFORE_LIMIT: [&str; 19] = [
 const AFTER_LIMIT: [&str; 7] = ["is", "are", "the", "at", "a", "as", "of"];
 /// The maximum number of tokens between a limit and the phrase after it.
 const MAX_LIMIT_DISTANCE: usize = 4;
-/// What is counted per time is no argument: "at most 5 requests per minute".
+/// Words for things that are counted per time, which no argument is: "at most 5 requests per minute".
 const OCCASIONS: [&str; 8] = ["request", "requests", "call", "calls", "attempts", "retries", "times", "queries"];
 
 impl StatementReader<'_> {

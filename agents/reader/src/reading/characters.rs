@@ -61,7 +61,7 @@ const FILLERS: [&str; 17] = [
 ];
 /// Words before the number of characters.
 const BEFORE_COUNT: [&str; 8] = ["a", "an", "exactly", "be", "of", "have", "contain", "precisely"];
-/// What is counted without a kind.
+/// Words for things that are counted without a kind.
 const COUNTED: [&str; 8] =
     ["character", "characters", "chars", "items", "elements", "entries", "letters/digits", "symbols"];
 

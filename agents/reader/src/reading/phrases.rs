@@ -49,9 +49,9 @@ pub(super) enum Meaning {
     Characters,
     /// Kinds of characters follow that are not accepted.
     Without,
-    /// What a text has to begin with follows.
+    /// The beginning of a text follows.
     Prefix,
-    /// What a text has to end with follows.
+    /// The end of a text follows.
     Suffix,
     Unrecognized,
     /// Names of fields whose values are in use follow.

@@ -29,7 +29,7 @@ pub(super) static COMPLAINTS: Words = LazyLock::new(|| list("complaints"));
 /// Verbs that begin an order.
 pub(super) static ORDERS: Words = LazyLock::new(|| list("orders"));
 
-/// What the length of a text or of a list is counted in.
+/// Units of the length of a text or of a list.
 pub(super) static UNITS: Words = LazyLock::new(|| list("units"));
 
 /// Words that make a comparison a demand.

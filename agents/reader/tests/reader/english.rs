@@ -255,7 +255,7 @@ fn sentences_say_what_they_say() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// What a text says without a name is about the only argument that was sent.
+/// Texts without the name of an argument, which are about the only one that was sent.
 const SENTENCES_ABOUT_ONE: &[(&str, &str, &str)] = &[
     ("value name y.example", "x.example", "DNS zone not found. Did you mean 'y.example'?"),
     ("options name", "7", "Page with this id not found. Available pages: 1, 2, 3"),

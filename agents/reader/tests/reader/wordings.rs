@@ -104,7 +104,7 @@ fn other_numbers_are_no_limits() {
     }
 }
 
-/// What a comparison says of the value that was sent is not what is wanted, and the reverse.
+/// A comparison with the value that was sent says the reverse of what is wanted.
 #[test]
 fn a_comparison_is_a_fact_or_a_demand() {
     for (text, sent, expected) in [
