@@ -5,7 +5,7 @@ use healbench_reader::is_within;
 use healbench_reader::reading::{ExpectedFormat, Relation, Statement};
 use serde_json::{Value, json};
 
-use crate::places::{example, get, leaves, plain, schema_at, set};
+use crate::places::{example, get, has_word, leaves, plain, schema_at, set};
 
 /// A refused call.
 pub(crate) struct Refused<'r> {
@@ -127,9 +127,8 @@ impl Refused<'_> {
     /// Returns the fields that the text names and the call leaves out.
     fn unsent_fields(&self) -> Vec<String> {
         let names = self.schema["properties"].as_object().into_iter().flatten().map(|(name, _)| name);
-        let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
-        let is_named = |name: &&String| self.text.split(|c| !is_part(c)).any(|word| word == name.as_str());
-        names.filter(|name| name.len() > 2 && self.sent(name).is_none()).filter(is_named).cloned().collect()
+        let is_named = |name: &&String| name.len() > 2 && has_word(self.text, name);
+        names.filter(|name| self.sent(name).is_none()).filter(is_named).cloned().collect()
     }
 
     /// Returns the fields that the text may be about: those of its statements, those whose value it repeats, and the texts that were sent.

@@ -118,6 +118,12 @@ pub(crate) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
+/// Returns true if a text has a name as a word.
+pub(crate) fn has_word(text: &str, name: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    text.split(|c| !is_part(c)).any(|word| word.eq_ignore_ascii_case(name))
+}
+
 /// Collects the values of a call that hold no others.
 pub(crate) fn leaves<'v>(value: &'v Value, out: &mut Vec<&'v Value>) {
     match value {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::answer::Answer;
 use crate::kinds::{ProbeKind, Remedy};
-use crate::places::{get, plain, set};
+use crate::places::{get, has_word, plain, set};
 use crate::probes::Draft;
 
 /// The answers that the reader may see before its call is the intended one.
@@ -132,17 +132,15 @@ fn sorted(text: &str) -> Vec<char> {
 
 /// Returns true if a text names the field of a statement, or the statement is about none. What data seem to say without a name is no hint.
 pub(crate) fn names_field(text: &str, statement: &Statement) -> bool {
-    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     let name = statement.field().and_then(|field| field.rsplit('.').find(|name| name.parse::<u64>().is_err()));
-    name.is_none_or(|name| text.split(|c| !is_part(c)).any(|word| word.eq_ignore_ascii_case(name)))
+    name.is_none_or(|name| has_word(text, name))
 }
 
 /// Returns true if the text names the field of a probe, or a statement in it is about the field; `None` if the probe is about no
 /// field.
 pub(crate) fn finds_field(draft: &Draft, text: &str, statements: &[Statement]) -> Option<bool> {
     let name = draft.path.rsplit('.').find(|name| name.parse::<u64>().is_err())?;
-    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
-    let is_named = || text.split(|c| !is_part(c)).any(|word| word.eq_ignore_ascii_case(name));
+    let is_named = || has_word(text, name);
     // What fits the schema is wrong for its value, and who reads that knows where it stands.
     let path: Vec<String> = draft.path.split('.').map(str::to_owned).collect();
     let sent = get(&draft.arguments, &path).and_then(Value::as_str).filter(|sent| sent.chars().count() > 2);

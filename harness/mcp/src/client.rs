@@ -105,9 +105,16 @@ pub enum CallOutcome {
     TimedOut,
 }
 
-impl CallOutcome {
+impl CallAnswer {
     /// Replaces secrets.
-    pub(crate) fn mask(&mut self) {
+    pub(crate) fn masked(mut self) -> CallAnswer {
+        self.outcome.mask();
+        self
+    }
+}
+
+impl CallOutcome {
+    fn mask(&mut self) {
         let secrets = secrets();
         match self {
             CallOutcome::Result(result) => secrets.mask_json(result),
@@ -255,9 +262,7 @@ impl StdioSession {
     /// # Errors
     /// [`McpError`] if the server ended, closed its output, or sends what is not MCP.
     pub fn call(&mut self, tool: &str, arguments: &Value, timeout: Duration) -> Result<CallAnswer, McpError> {
-        let mut answer = self.call_unmasked(tool, arguments, timeout)?;
-        answer.outcome.mask();
-        Ok(answer)
+        self.call_unmasked(tool, arguments, timeout).map(CallAnswer::masked)
     }
 
     pub(crate) fn call_unmasked(

@@ -274,9 +274,7 @@ impl HttpSession {
     /// # Errors
     /// [`McpError::Http`] if the server cannot be reached any more, or answers with what is not MCP.
     pub fn call(&mut self, tool: &str, arguments: &Value, timeout: Duration) -> Result<CallAnswer, McpError> {
-        let mut answer = self.call_unmasked(tool, arguments, timeout)?;
-        answer.outcome.mask();
-        Ok(answer)
+        self.call_unmasked(tool, arguments, timeout).map(CallAnswer::masked)
     }
 
     pub(crate) fn call_unmasked(

@@ -1,4 +1,4 @@
-//! What is kept of the texts of servers, and what is made of them.
+//! Texts of servers: the parts that a report keeps, and the better texts made of them.
 
 use super::*;
 
@@ -44,18 +44,6 @@ fn an_answer_that_the_right_call_waits_for_as_well_is_not_scored() {
     let rules = json!([[["!days:number"], ""], [[], "!Cannot reach db.example"]]);
     let report = answering(&[("get", fields(&[("days!", "integer")]), rules)], &quick);
     assert_eq!((report.score, findings(&report).iter().any(|(id, ..)| *id == "hangs")), (None, false));
-}
-
-#[test]
-fn base_calls_alone_are_found() {
-    let rules = json!([[["!path:string"], "!Path must be absolute"], [[], "ok"]]);
-    let only = Options { base_only: true, ..options() };
-    let report = answering(&[("read", fields(&[("path!", "string")]), rules)], &only);
-    assert_eq!(
-        (report.tools[0].probes.len(), report.notes.iter().any(|note| note.contains("does not exist"))),
-        (0, false)
-    );
-    assert_eq!(report.tools[0].base.as_ref().unwrap().state, BaseState::Accepted);
 }
 
 #[test]

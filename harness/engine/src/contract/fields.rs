@@ -11,6 +11,7 @@ use super::accepts::type_names;
 use super::canonical::{canonical_schema, without_annotations};
 use super::inlined::inlined;
 use super::readable::{BOUNDS, quote_name, readable_change, readable_schema};
+use super::renamed::best_pairs;
 use super::schema_change::severity_of_change;
 use crate::schema::upgrade_schema;
 
@@ -21,7 +22,7 @@ pub struct FieldChange {
     pub field: String,
     /// The severity of this change alone.
     pub severity: Severity,
-    /// What changed: `removed: string`, `minimum: 1 -> 5`.
+    /// The change: `removed: string`, `minimum: 1 -> 5`.
     pub change: String,
 }
 
@@ -260,14 +261,7 @@ impl Fields {
             let alike = added.iter().filter(|(_, types)| *types == own);
             pairs.extend(alike.filter_map(|(name, _)| Some((resemblance(property.name, name)?, property.name, *name))));
         }
-        pairs.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| (a.1, a.2).cmp(&(b.1, b.2))));
-        let mut renamed: Vec<(&str, &str)> = Vec::new();
-        for (_, from, to) in pairs {
-            if renamed.iter().all(|(known, other)| *known != from && *other != to) {
-                renamed.push((from, to));
-            }
-        }
-        renamed
+        best_pairs(pairs)
     }
 }
 

@@ -92,7 +92,7 @@ pub struct ContractChange {
     pub tool: String,
     /// The kind of change.
     pub kind: ChangeKind,
-    /// What changed in the input schemas, by the field of their delta.
+    /// The changes in the input schemas, by the field of their delta.
     pub fields: BTreeMap<String, FieldChanges>,
 }
 
@@ -111,7 +111,7 @@ pub enum ChangeKind {
         current: String,
         /// False if this is a guess: its contract is nearly equal to that of a new tool.
         is_stated: bool,
-        /// What else changed, and the name.
+        /// The other changes, and the name.
         diff: ContractDiff,
     },
 }

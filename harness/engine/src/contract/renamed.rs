@@ -12,7 +12,7 @@ use super::readable::readable_schema;
 /// The least share of fields, and of words of the descriptions, that two tools have in common if one may be the other.
 const MIN_SHARED: f64 = 0.75;
 
-/// What a tool is recognized by.
+/// The features by which a tool is recognized.
 struct Features<'a> {
     name: &'a str,
     /// The fields with their types, and the actions behind a discriminator.
@@ -28,14 +28,19 @@ pub(super) fn renamed_tools<'a>(removed: &[&'a ToolContract], added: &[&'a ToolC
     for old in &removed {
         pairs.extend(added.iter().filter_map(|new| Some((likeness(old, new)?, old.name, new.name))));
     }
+    best_pairs(pairs)
+}
+
+/// Returns pairs of names, the most alike first, in which each name stands once at most.
+pub(super) fn best_pairs<'a>(mut pairs: Vec<(f64, &'a str, &'a str)>) -> Vec<(&'a str, &'a str)> {
     pairs.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| (a.1, a.2).cmp(&(b.1, b.2))));
-    let mut renamed: Vec<(&str, &str)> = Vec::new();
+    let mut best: Vec<(&str, &str)> = Vec::new();
     for (_, from, to) in pairs {
-        if renamed.iter().all(|(known, other)| *known != from && *other != to) {
-            renamed.push((from, to));
+        if best.iter().all(|(known, other)| *known != from && *other != to) {
+            best.push((from, to));
         }
     }
-    renamed
+    best
 }
 
 /// Returns the previous contract with the name of the current one for the only action of a tool without a discriminator: it is named like

@@ -1,0 +1,43 @@
+//! Base calls.
+
+use super::*;
+
+#[test]
+fn fields_of_a_branch_are_tried_and_numbers_are_small() {
+    let branch = |field: &str| json!({"type": "object", "properties": {field: {"type": "string"}}, "required": [field], "additionalProperties": false});
+    let either = json!({"type": "object", "anyOf": [branch("content"), branch("link")]});
+    let lines = json!({"type": "integer", "exclusiveMinimum": 0, "maximum": 9_007_199_254_740_991_i64});
+    let head = json!({"type": "object", "properties": {"lines": lines}, "required": ["lines"]});
+    let old = json!({"$schema": "http://json-schema.org/draft-04/schema#", "type": "object", "required": ["n"],
+        "properties": {"n": {"type": "integer", "minimum": 0, "exclusiveMinimum": true}}});
+    let steps = json!({"type": "object", "required": ["n"],
+        "properties": {"n": {"type": "integer", "multipleOf": 5, "minimum": 11, "maximum": 1_000_000_000}}});
+    let refuse =
+        |field: &str| json!([[[format!("!{field}:string")], format!("!{field}: expected string")], [[], "ok"]]);
+    let report = answering(
+        &[
+            ("attach", either, refuse("content")),
+            ("head", head, json!([[[], "ok"]])),
+            ("old", old, json!([[[], "ok"]])),
+            ("steps", steps, json!([[[], "ok"]])),
+        ],
+        &options(),
+    );
+    assert_eq!(answer_to(&report, "missing", "content").0, AnswerKind::IsError);
+    let base = |at: usize| report.tools[at].base.clone().unwrap().arguments;
+    assert_eq!((base(1), base(2), base(3)), (json!({"lines": 1}), json!({"n": 1}), json!({"n": 15})));
+    assert_eq!(answer_to(&report, "out_of_range", "n").1, Some(0.0));
+    assert!(findings(&report).contains(&("client-limits", "attach", 1)), "{:?}", report.findings);
+}
+
+#[test]
+fn base_calls_alone_are_found() {
+    let rules = json!([[["!path:string"], "!Path must be absolute"], [[], "ok"]]);
+    let only = Options { base_only: true, ..options() };
+    let report = answering(&[("read", fields(&[("path!", "string")]), rules)], &only);
+    assert_eq!(
+        (report.tools[0].probes.len(), report.notes.iter().any(|note| note.contains("does not exist"))),
+        (0, false)
+    );
+    assert_eq!(report.tools[0].base.as_ref().unwrap().state, BaseState::Accepted);
+}
