@@ -389,9 +389,8 @@ pub struct Alternative {
     pub gain: Option<Gain>,
     /// True if it is ruled out that the chosen condition is more than 5 points worse than it.
     pub is_safe: bool,
-    /// The clusters of scenarios in which it takes fewer billed tokens than the chosen condition in the mean, and those with episodes under
-    /// both.
-    pub cheaper_clusters: [u64; 2],
+    /// The scenarios in which it takes fewer billed tokens than the chosen condition in the mean, and those with episodes under both.
+    pub cheaper_scenarios: [u64; 2],
 }
 
 impl Alternative {

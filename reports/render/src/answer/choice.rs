@@ -113,8 +113,8 @@ fn dearer(chosen: &ConditionResult, others: &[&Alternative]) -> String {
     let least = percent(least.into_iter().fold(f64::INFINITY, f64::min));
     let (verb, at_least) = if others.len() == 1 { ("costs", "") } else { ("cost", "at least ") };
     // A few scenarios with much output may decide the mean.
-    let in_most = |other: &&Alternative| other.cheaper_clusters[0] * 2 > other.cheaper_clusters[1];
-    let fewest = others.iter().map(|other| other.cheaper_clusters).min();
+    let in_most = |other: &&Alternative| other.cheaper_scenarios[0] * 2 > other.cheaper_scenarios[1];
+    let fewest = others.iter().map(|other| other.cheaper_scenarios).min();
     let although = fewest.filter(|_| others.iter().all(in_most)).map_or_else(String::new, |[cheaper, all]| {
         format!(", although less in {at_least}{} of {} scenarios", count(cheaper), count(all))
     });

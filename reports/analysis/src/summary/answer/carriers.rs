@@ -82,13 +82,15 @@ pub(super) fn saving(
     Some((saved(None)?, without))
 }
 
-/// Returns the number of clusters of scenarios in which the first condition costs less than the second in the mean, and of those with
-/// episodes under both.
-pub(super) fn cheaper_clusters(context: &Context<'_>, agent: usize, conditions: [usize; 2]) -> [u64; 2] {
-    let clusters = clusters(context, agent, conditions, RowMetric::BilledTokensPerEpisode);
-    let mean = |[sum, episodes]: [u64; 2]| sum as f64 / episodes as f64;
-    let cheaper = clusters.values().filter(|[here, there]| mean(*here) < mean(*there)).count();
-    [cheaper as u64, clusters.len() as u64]
+/// Returns the number of scenarios in which the first condition costs less than the second in the mean, and of those with episodes under
+/// both.
+pub(super) fn cheaper_scenarios(context: &Context<'_>, agent: usize, conditions: [usize; 2]) -> [u64; 2] {
+    let costs = (0..context.plan.scenarios.len()).filter_map(|scenario| {
+        let cost =
+            |condition| (context.cell_rate)([scenario, agent, condition], RowMetric::BilledTokensPerEpisode).rate;
+        cost(conditions[0]).zip(cost(conditions[1]))
+    });
+    costs.fold([0, 0], |[cheaper, all], (here, there)| [cheaper + u64::from(here < there), all + 1])
 }
 
 fn carriers_of(

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::carriers::{carriers, cheaper_clusters, saving};
+use super::carriers::{carriers, cheaper_scenarios, saving};
 use super::decide::{Context, Names};
 use super::{Alternative, Choice, Finding};
 
@@ -66,7 +66,7 @@ fn choose(context: &Context<'_>, names: &Names, agent: usize) -> Choice {
                 result: context.result(agent, condition, names),
                 gain: from_best(condition),
                 is_safe: gain(chosen, condition).rules_out_a_loss(),
-                cheaper_clusters: cheaper_clusters(context, agent, [condition, chosen]),
+                cheaper_scenarios: cheaper_scenarios(context, agent, [condition, chosen]),
             })
             .collect(),
     }
