@@ -1,8 +1,8 @@
 //! What a scenario says that its author cannot mean: the script is played once without mistakes, with faults.
 
 use healbench_core::{ErrorFormat, Guardrails, Object, Seed, ToolCall, same_json};
-use healbench_engine::definition::{FaultKind, Handler};
-use healbench_engine::{Engine, GuardedReply, StateChecks, World, WorldBase, contains_all};
+use healbench_engine::definition::{FaultKind, Handler, ToolFailure};
+use healbench_engine::{Engine, Failure, GuardedReply, StateChecks, World, WorldBase, contains_all};
 use serde_json::Value;
 
 use crate::Diagnostic;
@@ -63,6 +63,18 @@ impl Scenario {
     }
 }
 
+/// Returns the value of a column in the first object of a result that has all of these values.
+fn value_beside<'v>(shown: &'v Value, column: &str, matching: &Object) -> Option<&'v Value> {
+    match shown {
+        Value::Object(object) => {
+            let own = object.get(column).filter(|_| contains_all(object, matching));
+            own.or_else(|| object.values().find_map(|one| value_beside(one, column, matching)))
+        }
+        Value::Array(items) => items.iter().find_map(|one| value_beside(one, column, matching)),
+        _ => None,
+    }
+}
+
 /// One episode of the script.
 struct Play<'a> {
     scenario: &'a Scenario,
@@ -70,6 +82,8 @@ struct Play<'a> {
     world: World,
     succeeded: Vec<ToolCall>,
     verified: VerifiedRows,
+    /// The results that were shown, as far as they are JSON.
+    shown: Vec<Value>,
 }
 
 impl<'a> Play<'a> {
@@ -83,6 +97,7 @@ impl<'a> Play<'a> {
             world: World::new(base.into()),
             succeeded: Vec::new(),
             verified: VerifiedRows::none_of(scenario),
+            shown: Vec::new(),
         }
     }
 
@@ -90,6 +105,7 @@ impl<'a> Play<'a> {
         let reply = self.engine.call(&mut self.world, call);
         if reply.took_effect() {
             self.succeeded.push(call.clone());
+            self.shown.extend(reply.response.content.iter().filter_map(|text| serde_json::from_str(text).ok()));
         }
         self.verified.note(&self.scenario.verifications(call, &reply));
         reply
@@ -130,11 +146,18 @@ impl<'a> Play<'a> {
         let mut reply = self.call(&step.intended);
         for _ in 0..self.scenario.task.max_calls {
             // Nobody repeats a call that seems to have succeeded, and a repetition of one that was executed is a second one.
-            if reply.fault.is_none() || !reply.response.is_error || reply.took_effect() {
+            if !reply.response.is_error || reply.took_effect() {
                 break;
             }
-            if reply.fault == Some(FaultKind::RateLimited) {
-                self.world.wait(u32::from(u16::MAX));
+            match &reply.failure {
+                Some(Failure::Fault(_)) if reply.fault == Some(FaultKind::RateLimited) => {
+                    self.world.wait(u32::from(u16::MAX));
+                }
+                Some(Failure::Fault(_)) => {}
+                Some(Failure::Tool(ToolFailure { retry_after: Some(delay), .. })) if step.fails.is_none() => {
+                    self.world.wait(*delay);
+                }
+                _ => break,
             }
             reply = self.call(&step.intended);
         }
@@ -189,7 +212,13 @@ impl<'a> Play<'a> {
             }
         }
         match values.len() {
-            0 => Some(format!("no row with a `{column}` matches")),
+            0 => match self.shown.iter().rev().find_map(|shown| value_beside(shown, column, matching)) {
+                None => Some(format!("no row with a `{column}` matches")),
+                Some(value) => {
+                    let sent = sent.filter(|sent| !same_json(sent, value))?;
+                    Some(format!("the result of a call has {value} in `{column}`, and the call sends {sent}"))
+                }
+            },
             1 if is_shown => {
                 let is_sent = |sent: &&Value| match sent {
                     Value::Array(items) => items.iter().any(|item| same_json(item, values[0])),

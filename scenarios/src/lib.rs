@@ -27,6 +27,7 @@ mod shape;
 mod suggest;
 mod suite;
 mod tools_file;
+mod variants;
 mod verification;
 
 pub use answer::Answer;
@@ -34,7 +35,7 @@ pub use built_in::{ALL_FAMILIES, FAMILIES, built_in_suites};
 pub use diagnostic::Diagnostic;
 pub use expectation::{CallPattern, EpisodeState, Expectation};
 pub use findings::Findings;
-pub use load::{load_file, load_stored, load_str, load_suite};
+pub use load::{load_file, load_stored, load_str, load_suite, load_variants};
 pub use load_error::LoadError;
 pub use locate::Syntax;
 pub use mistakes::{MISTAKES, MistakeEntry, MistakeKind};

@@ -2,6 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use healbench_files::normal_text;
+use healbench_text::nearest_name;
 
 use crate::compile::Stored;
 use crate::diagnostic::{MAX_PROBLEMS, in_order};
@@ -9,13 +10,22 @@ use crate::load_error::LoadError;
 use crate::locate::{self, Document, Syntax, parse, syntax_of};
 use crate::scenario::{Scenario, Source};
 use crate::suite::{SuiteFile, find_files};
+use crate::variants::variants;
 use crate::{Diagnostic, compile, shape};
 
 /// Parses a scenario. `path_label` is the file name used in diagnostics.
 ///
 /// # Errors
-/// Returns all problems, sorted by position; at least one.
+/// Returns all problems, sorted by position; at least one. A file with several variants is one.
 pub fn load_str(path_label: &str, text: &str, syntax: Syntax) -> Result<Scenario, Vec<Diagnostic>> {
+    only(load_text(path_label, text, syntax, syntax.extension(), None)?)
+}
+
+/// Like [`load_str`], for all variants of a file, in their order.
+///
+/// # Errors
+/// As [`load_str`].
+pub fn load_variants(path_label: &str, text: &str, syntax: Syntax) -> Result<Vec<Scenario>, Vec<Diagnostic>> {
     load_text(path_label, text, syntax, syntax.extension(), None)
 }
 
@@ -29,7 +39,18 @@ pub fn load_stored(
     syntax: Syntax,
     tools: Option<&str>,
 ) -> Result<Scenario, Vec<Diagnostic>> {
-    load_text(path_label, text, syntax, syntax.extension(), Some(Stored { tools }))
+    only(load_text(path_label, text, syntax, syntax.extension(), Some(Stored { tools }))?)
+}
+
+fn only(mut scenarios: Vec<Scenario>) -> Result<Scenario, Vec<Diagnostic>> {
+    match (scenarios.pop(), scenarios.as_slice()) {
+        (Some(scenario), []) => Ok(scenario),
+        (last, others) => {
+            let path = last.map_or_else(String::new, |last| last.source.path);
+            let message = format!("this file has {} scenarios", others.len() + 1);
+            Err(vec![locate::diagnostic(&path, "", 0..0, message, Some(format!("name one of them: `{path}`")))])
+        }
+    }
 }
 
 fn load_text(
@@ -38,20 +59,43 @@ fn load_text(
     syntax: Syntax,
     extension: &str,
     stored: Option<Stored<'_>>,
-) -> Result<Scenario, Vec<Diagnostic>> {
+) -> Result<Vec<Scenario>, Vec<Diagnostic>> {
     let text = normal_text(text);
-    let source = Source {
-        path: label.to_owned(),
-        text: text.to_string(),
-        extension: extension.to_owned(),
+    let source = |path: String, text: String, extension: &str| Source {
         sha256: Source::hash(&text, None),
+        extension: extension.to_owned(),
+        path,
+        text,
     };
-    let document = parse(label, &text, syntax).map_err(|diagnostic| vec![diagnostic])?;
-    let shape_errors = shape::check(&document);
+    let mut document = parse(label, &text, syntax).map_err(|diagnostic| vec![diagnostic])?;
+    let Some(variants) = variants(&document)? else {
+        return load_document(&document, stored, source(label.to_owned(), text.to_string(), extension))
+            .map(|one| vec![one]);
+    };
+    let mut scenarios = Vec::new();
+    for (name, content) in variants {
+        // A run stores what stands for itself. Problems have the places of the file.
+        let written = format!("{content:#}\n");
+        document.value = content;
+        scenarios.push(load_document(
+            &document,
+            stored,
+            source(format!("{label}#{name}"), written, Syntax::Json.extension()),
+        )?);
+    }
+    Ok(scenarios)
+}
+
+fn load_document(
+    document: &Document<'_>,
+    stored: Option<Stored<'_>>,
+    source: Source,
+) -> Result<Scenario, Vec<Diagnostic>> {
+    let shape_errors = shape::check(document);
     let mut all_diagnostics = shape_errors.diagnostics;
     all_diagnostics.extend(document.duplicate_keys().take(MAX_PROBLEMS));
     let is_shaped = all_diagnostics.is_empty();
-    let compile_errors = match compile::compile(&document, &shape_errors.unknown_keys, is_shaped, stored, source) {
+    let compile_errors = match compile::compile(document, &shape_errors.unknown_keys, is_shaped, stored, source) {
         Ok(scenario) if is_shaped => return Ok(scenario),
         Ok(_) => Vec::new(),
         Err(more) => more,
@@ -65,12 +109,17 @@ fn load_text(
     Err(in_order(all_diagnostics))
 }
 
-/// Loads a scenario file.
+/// Loads a scenario file with one scenario.
 ///
 /// # Errors
 /// Returns [`LoadError::Unreadable`], [`LoadError::Extension`], or [`LoadError::Invalid`] with all problems of the
 /// file.
 pub fn load_file(path: &Path) -> Result<Scenario, LoadError> {
+    let scenarios = load_path(path)?;
+    only(scenarios).map_err(|diagnostics| LoadError::Invalid { diagnostics, sources: BTreeMap::new() })
+}
+
+fn load_path(path: &Path) -> Result<Vec<Scenario>, LoadError> {
     let label = path.display().to_string();
     let bytes = healbench_files::read_file(path, healbench_files::MAX_WRITTEN_BYTES)
         .map_err(|source| LoadError::Unreadable { path: label.clone(), source })?;
@@ -78,7 +127,7 @@ pub fn load_file(path: &Path) -> Result<Scenario, LoadError> {
 }
 
 /// Parses the content of a file.
-pub(crate) fn load_bytes(label: &str, bytes: &[u8]) -> Result<Scenario, LoadError> {
+fn load_bytes(label: &str, bytes: &[u8]) -> Result<Vec<Scenario>, LoadError> {
     let extension = Path::new(label).extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     let syntax = syntax_of(extension).ok_or_else(|| LoadError::Extension { path: label.to_owned() })?;
     let result = match std::str::from_utf8(bytes) {
@@ -99,15 +148,23 @@ pub(crate) fn not_utf8(label: &str, bytes: &[u8], valid: usize) -> Diagnostic {
     locate::diagnostic(label, &text, text.len()..text.len(), "the file is not UTF-8 from here".to_owned(), Some(help))
 }
 
-fn load_suite_file(file: &SuiteFile) -> Result<Scenario, LoadError> {
+fn load_suite_file(file: &SuiteFile) -> Result<Vec<Scenario>, LoadError> {
     match file {
-        SuiteFile::OnDisk { path, .. } => load_file(path),
+        SuiteFile::OnDisk { path, .. } => load_path(path),
         SuiteFile::BuiltIn { label, bytes } => load_bytes(label, bytes),
+        SuiteFile::Variant { path, variant } => {
+            let wanted = format!("{}#{variant}", path.display());
+            let mut all = load_path(path)?;
+            let names: Vec<String> = all.iter().map(|scenario| scenario.source.path.clone()).collect();
+            all.retain(|scenario| scenario.source.path == wanted);
+            let nearest = nearest_name(&wanted, names.iter().map(String::as_str)).map(str::to_owned);
+            if all.is_empty() { Err(LoadError::NotFound { path: wanted, nearest }) } else { Ok(all) }
+        }
     }
 }
 
 /// Loads scenarios. Each path is a file, a folder, which is searched recursively, or the name of a built-in suite or the id of one of its
-/// scenarios (unless a file or folder has that name). Scenarios are in the order of the paths and, within a folder, of the files'
+/// scenarios (unless a file or folder has that name). `FILE#VARIANT` is one variant of a file. Scenarios are in the order of the paths and, within a folder, of the files'
 /// paths. A file that is reached twice is loaded once.
 ///
 /// # Errors
@@ -117,14 +174,14 @@ pub fn load_suite(paths: &[PathBuf]) -> Result<Vec<Scenario>, LoadError> {
     let mut files: Vec<SuiteFile> = Vec::new();
     let mut seen = BTreeSet::new();
     for path in paths {
-        files.extend(find_files(path)?.into_iter().filter(|file| seen.insert(file.label().to_owned())));
+        files.extend(find_files(path)?.into_iter().filter(|file| seen.insert(file.label().into_owned())));
     }
     let mut scenarios: Vec<Scenario> = Vec::new();
     let mut all_diagnostics = Vec::new();
     let mut sources = BTreeMap::new();
     for file in &files {
         match load_suite_file(file) {
-            Ok(scenario) => scenarios.push(scenario),
+            Ok(loaded) => scenarios.extend(loaded),
             Err(LoadError::Invalid { diagnostics, sources: texts }) => {
                 all_diagnostics.extend(diagnostics);
                 sources.extend(texts);

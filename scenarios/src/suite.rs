@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use healbench_text::nearest_name;
@@ -12,15 +13,27 @@ const SCHEMA_FILE: &str = "scenario.schema.json";
 
 /// A scenario file to load.
 pub(crate) enum SuiteFile {
-    OnDisk { path: PathBuf, label: String },
-    BuiltIn { label: String, bytes: &'static [u8] },
+    OnDisk {
+        path: PathBuf,
+        label: String,
+    },
+    BuiltIn {
+        label: String,
+        bytes: &'static [u8],
+    },
+    /// A variant of a file.
+    Variant {
+        path: PathBuf,
+        variant: String,
+    },
 }
 
 impl SuiteFile {
     /// Returns the path used in diagnostics.
-    pub(crate) fn label(&self) -> &str {
+    pub(crate) fn label(&self) -> Cow<'_, str> {
         match self {
-            SuiteFile::OnDisk { label, .. } | SuiteFile::BuiltIn { label, .. } => label,
+            SuiteFile::OnDisk { label, .. } | SuiteFile::BuiltIn { label, .. } => label.into(),
+            SuiteFile::Variant { path, variant } => format!("{}#{variant}", path.display()).into(),
         }
     }
 
@@ -43,6 +56,11 @@ pub(crate) fn find_files(path: &Path) -> Result<Vec<SuiteFile>, LoadError> {
     }
     if path.exists() {
         return Ok(vec![SuiteFile::on_disk(path.to_owned())]);
+    }
+    if let Some((file, variant)) = label.rsplit_once('#')
+        && Path::new(file).is_file()
+    {
+        return Ok(vec![SuiteFile::Variant { path: file.into(), variant: variant.to_owned() }]);
     }
     let name = label.trim_end_matches('/');
     if built_in_suites().contains(&name) {
@@ -69,7 +87,7 @@ fn built_in(name: &str) -> Vec<SuiteFile> {
             files.push(SuiteFile::BuiltIn { label, bytes: file.contents() });
         }
     }
-    files.sort_by(|a, b| a.label().cmp(b.label()));
+    files.sort_by(|a, b| a.label().cmp(&b.label()));
     files
 }
 

@@ -8,7 +8,7 @@ mod entitlement;
 
 use std::collections::BTreeSet;
 
-pub use clock::{Clock, WAIT_TOOL};
+pub use clock::{Clock, Progress, WAIT_TOOL};
 pub use condition::{Comparison, Condition, OPERATORS, Operand, Operator, RowsCondition};
 pub use effects::{Effects, Expression, Write};
 pub use entitlement::Entitlement;
@@ -131,6 +131,9 @@ pub enum Handler {
         table: String,
         /// The filters; a filter whose argument is absent passes every row.
         filters: Vec<Filter>,
+        /// The most rows of one answer, which is then an object with `page`, `items` and `next_cursor`: the value of the argument
+        /// `cursor` that shows the next rows, or null. `None` for a list of all rows.
+        page: Option<usize>,
     },
     /// Returns the row whose key is the argument's value, or NOT_FOUND.
     Get {

@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use healbench_core::{Object, ReplyOutcome, json_type, same_json};
-use serde_json::Value;
+use healbench_core::{Object, ReplyOutcome, canonical_json, json_type, same_json};
+use serde_json::{Value, json};
 
 use crate::definition::{Action, Code, Effects, Expression, Filter, Handler, Relation, Rule, Tool, ToolFailure, Write};
+use crate::progress::{Now, opaque};
 use crate::render::excerpt_text;
 use crate::scope::{Scope, contains};
 use crate::world::Tables;
@@ -16,6 +17,7 @@ use crate::world::Tables;
 pub(crate) struct Arguments<'a> {
     pub(crate) object: &'a Object,
     pub(crate) discriminator: Option<&'a str>,
+    pub(crate) now: &'a Now,
 }
 
 impl<'a> Arguments<'a> {
@@ -43,8 +45,13 @@ pub(crate) fn run_action<'w>(
     world: &'w mut Tables,
     arguments: Arguments<'_>,
 ) -> Result<(ReplyOutcome<'w>, bool), ToolFailure> {
+    let meanwhile = &action.effects.meanwhile;
+    write_all(meanwhile, tables, world, Scope { arguments, row: None })?;
     for rule in &action.rules {
-        check(rule, action, tables, world, arguments)?;
+        if let Err(failure) = check(rule, action, tables, world, arguments) {
+            world.note_delay(arguments.now, failure.retry_after);
+            return Err(failure);
+        }
     }
     if action.effects.also.is_empty() {
         return handle(action, tables, world, arguments);
@@ -63,7 +70,7 @@ pub(crate) fn run_action<'w>(
     match write_all(&action.effects.also, tables, world, Scope { arguments, row: row.as_ref() }) {
         Ok(also_changed) => Ok((ReplyOutcome::Text(text), changed || also_changed)),
         Err(failure) => {
-            *world = before;
+            world.take_back(before);
             Err(failure)
         }
     }
@@ -105,6 +112,7 @@ fn write_all(writes: &[Write], tables: &TableUses, world: &mut Tables, scope: Sc
             changed |= world.set_row(at, &key, new);
         }
     }
+    world.keep_tokens(scope.arguments.now);
     Ok(changed)
 }
 
@@ -129,10 +137,17 @@ fn handle<'w>(
         Handler::Return(Value::String(text)) => Ok((ReplyOutcome::Text(text.clone()), false)),
         Handler::Return(value) => Ok((ReplyOutcome::Text(value.to_string()), false)),
         Handler::Fail(failure) => Err(Scope { arguments, row: None }.fill(failure)),
-        Handler::Wait => Ok((ReplyOutcome::Text("Waited.".to_owned()), false)),
+        Handler::Wait => {
+            world.wait(action.handler.waits(arguments.object).unwrap_or_default());
+            Ok((ReplyOutcome::Text("Waited.".to_owned()), false))
+        }
         Handler::Insert { table } => Ok((row_text(insert(world, tables, table, effects, arguments)?), true)),
-        Handler::Select { table, filters } => {
-            Ok((ReplyOutcome::Rows(select(world, table, filters, arguments)?), false))
+        Handler::Select { table, filters, page } => {
+            let rows = select(world, table, filters, arguments)?;
+            match page {
+                None => Ok((ReplyOutcome::Rows(rows), false)),
+                Some(size) => Ok((ReplyOutcome::Text(page_of(&rows, *size, table, filters, arguments)?), false)),
+            }
         }
         Handler::Get { table, by } => {
             let (at, key) = locate(world, tables, table, by, arguments)?;
@@ -159,6 +174,7 @@ fn handle<'w>(
             if let Some(taken) = world.find(at, &new_key).filter(is_other) {
                 return Err(conflict(world, at, taken, std::slice::from_ref(&column)));
             }
+            world.keep_tokens(arguments.now);
             let changed = world.set_row(at, &key, Some(row));
             Ok((row_text(world.find(at, &new_key).ok_or_else(|| table_unavailable(table))?), changed))
         }
@@ -263,6 +279,7 @@ fn insert<'w>(
     let mut row = arguments.to_row(&effects.except);
     if !effects.set.is_empty() {
         row = set_columns(row, &effects.set, Scope { arguments, row: None });
+        world.keep_tokens(arguments.now);
     }
     add_row(world, tables, at, row)
 }
@@ -321,6 +338,40 @@ fn select<'w>(
     let skip = count(arguments, "offset")?.unwrap_or(0);
     let take = count(arguments, "limit")?.unwrap_or(usize::MAX);
     Ok(rows.into_iter().skip(skip).take(take).collect())
+}
+
+/// Returns one page of a list, as JSON: the page that the argument `cursor` names, or else the first.
+fn page_of(
+    rows: &[&Object],
+    size: usize,
+    table: &str,
+    filters: &[Filter],
+    arguments: Arguments<'_>,
+) -> Result<String, ToolFailure> {
+    // A cursor belongs to the filters and the order that it was made with.
+    let filtering = filters.iter().map(|filter| filter.argument.as_str()).chain(PAGING_ARGUMENTS);
+    let list: Object = filtering.filter_map(|name| Some((name.to_owned(), arguments.get(name)?.clone()))).collect();
+    let list = format!("{table} {}", canonical_json(&Value::Object(list)));
+    let cursor = |page: usize| opaque("", &list, page as u64);
+    let pages = rows.chunks(size.max(1));
+    let last = pages.len().max(1) - 1;
+    let page = match arguments.get("cursor").filter(|sent| !sent.is_null()) {
+        None => 0,
+        Some(sent) => {
+            let is_sent = |page: &usize| sent.as_str() == Some(cursor(*page).as_str());
+            (1..=last).find(is_sent).ok_or_else(|| ToolFailure {
+                recovery: Some(
+                    "Send the next_cursor of the page before, with the same filters, or no cursor for the first page."
+                        .to_owned(),
+                ),
+                recovery_is_generated: true,
+                ..ToolFailure::new("INVALID_CURSOR", format!("The cursor '{}' is not one of this list.", shown(sent)))
+            })?
+        }
+    };
+    let items = rows.chunks(size.max(1)).nth(page).unwrap_or_default();
+    let next = (page < last).then(|| cursor(page + 1));
+    Ok(json!({"page": page + 1, "items": items, "next_cursor": next}).to_string())
 }
 
 /// Returns an error that names the columns unless there are no rows, and therefore no known columns.

@@ -61,6 +61,7 @@ mod keywords;
 mod outcome;
 mod pipeline;
 mod presenter;
+mod progress;
 mod render;
 mod reply;
 mod schema;

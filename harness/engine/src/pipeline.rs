@@ -275,7 +275,7 @@ impl Pipeline {
                 None
             }
         });
-        if let Some(seconds) = action.and_then(|action| action.action.handler.waits(&call.arguments)) {
+        if let Some(seconds) = action.and_then(|action| action.action.handler.waits(call.object()?)) {
             faults.wait(seconds);
         }
         let state_changed = reply.state_changed;

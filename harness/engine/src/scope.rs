@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use healbench_core::{Object, ValuePath, json_type, same_json};
 use serde_json::{Number, Value};
 
-use crate::definition::{Comparison, Condition, Expression, Operand, Operator, RowsCondition, ToolFailure};
+use crate::definition::{Comparison, Condition, Expression, Operand, Operator, Progress, RowsCondition, ToolFailure};
 use crate::handler::{Arguments, compare, shown};
 use crate::world::Tables;
 
@@ -25,6 +25,7 @@ impl<'a> Scope<'a> {
             Operand::Constant(value) => Some(value),
             Operand::Sent(path) => self.sent(path),
             Operand::Row(path) => path.get(self.row?),
+            Operand::Now(progress) => Some(self.arguments.now.of(*progress)),
         }
     }
 
@@ -39,6 +40,12 @@ impl<'a> Scope<'a> {
             return None;
         }
         if !condition.row.is_empty() && !self.row.is_some_and(|row| self.all_hold(&condition.row, row)) {
+            return None;
+        }
+        let now = |(progress, comparison): &(Progress, Comparison)| {
+            self.holds(comparison, Some(self.arguments.now.of(*progress)))
+        };
+        if !condition.now.iter().all(now) {
             return None;
         }
         let mut first = None;
@@ -102,6 +109,11 @@ impl<'a> Scope<'a> {
                 let element = |at| product(paths.iter().zip(&factors).map(|one| value(one, at)));
                 sum((0..elements).map(element))
             }
+            Expression::After(progress, operand) => {
+                let terms = [Some(self.arguments.now.of(*progress)), self.operand(operand)];
+                sum(terms.into_iter().map(|value| product([value])))
+            }
+            Expression::Token(prefix) => self.arguments.now.token(prefix).into(),
             Expression::Count(path) => self.sent_values(path).into_iter().flatten().count().into(),
         }
     }

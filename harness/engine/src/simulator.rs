@@ -91,7 +91,7 @@ impl<T: BorrowMut<Tables>> Session for SimulatorSession<'_, T> {
         {
             struck = match strike.kind {
                 FaultKind::NoOp => {
-                    *tables = before;
+                    tables.take_back(before);
                     result.state_changed = Some(false);
                     true
                 }
@@ -122,8 +122,13 @@ impl<T: BorrowMut<Tables>> Session for SimulatorSession<'_, T> {
         Ok(Reply { outcome, state_changed, struck })
     }
 
+    fn wait(&mut self, seconds: u32) {
+        self.tables.borrow_mut().wait(seconds);
+    }
+
     fn is_pristine(&self) -> bool {
-        self.tables.borrow().is_pristine()
+        let tables = self.tables.borrow();
+        tables.is_pristine() && !(self.handlers.read_progress && tables.has_progressed())
     }
 
     fn check(&mut self, _: Deadline) -> Result<Vec<bool>, EnvironmentError> {
@@ -182,6 +187,8 @@ pub(crate) struct Handlers {
     tools: Vec<ToolHandlers>,
     /// The actions that list a table, for failures that suggest them.
     tables: TableUses,
+    /// True if answers may depend on how far an episode has come.
+    read_progress: bool,
 }
 
 #[derive(Debug)]
@@ -198,38 +205,55 @@ impl Handlers {
             discriminator: tool.discriminator.clone(),
             actions: tool.actions.clone(),
         };
-        Handlers { tools: tools.iter().map(handlers).collect(), tables: TableUses::new(tools) }
+        Handlers {
+            tools: tools.iter().map(handlers).collect(),
+            tables: TableUses::new(tools),
+            read_progress: tools.iter().flat_map(|tool| &tool.actions).any(Action::reads_progress),
+        }
     }
 
     /// Runs a call, which must name an existing action: a call that does not was rejected before.
     fn run<'s>(&'s self, tables: &'s mut Tables, call: &ToolCall) -> Reply<'s> {
-        let result = match self.find(call) {
-            Some((action, arguments)) => run_action(action, &self.tables, tables, arguments),
-            None => Err(ToolFailure::error("There is no such action.")),
+        let Some(called) = self.find(call) else {
+            let failure = ToolFailure::error("There is no such action.");
+            return Reply { outcome: ReplyOutcome::Failed(failure), state_changed: Some(false), struck: false };
         };
+        let now = tables.count_call(called.place);
+        let Called { action, object, discriminator, .. } = called;
+        let result = run_action(action, &self.tables, tables, Arguments { object, discriminator, now: &now });
         let (outcome, changed) = result.unwrap_or_else(|failure| (ReplyOutcome::Failed(failure), false));
         Reply { outcome, state_changed: Some(changed), struck: false }
     }
 
-    /// Returns the action of a call, with its arguments.
-    fn find<'h: 'c, 'c>(&'h self, call: &'c ToolCall) -> Option<(&'h Action, Arguments<'c>)> {
-        let tool = self.tools.iter().find(|tool| tool.name == call.tool)?;
+    fn find<'h, 'c>(&'h self, call: &'c ToolCall) -> Option<Called<'h, 'c>> {
+        let at = self.tools.iter().position(|tool| tool.name == call.tool)?;
+        let tool = &self.tools[at];
         let object = call.object()?;
-        let action = match &tool.discriminator {
-            None => tool.actions.first()?,
+        let index = match &tool.discriminator {
+            None => 0,
             Some(field) => {
                 let name = object.get(field).and_then(Value::as_str)?;
-                tool.actions.iter().find(|action| action.name == name)?
+                tool.actions.iter().position(|action| action.name == name)?
             }
         };
-        Some((action, Arguments { object, discriminator: tool.discriminator.as_deref() }))
+        let (action, discriminator) = (tool.actions.get(index)?, tool.discriminator.as_deref());
+        Some(Called { action, place: (at, index), object, discriminator })
     }
 
     /// Returns the column that holds the key in the answer to a call.
     fn key_of<'t>(&self, tables: &'t Tables, call: &ToolCall) -> Option<&'t str> {
-        match &self.find(call)?.0.handler {
+        match &self.find(call)?.action.handler {
             Handler::Delete { .. } => Some("deleted"),
             handler => Some(&tables.table_def(tables.table_index(handler.table()?)?).key),
         }
     }
+}
+
+/// The action of a call, and what it is called with.
+struct Called<'h, 'c> {
+    action: &'h Action,
+    /// The places of the tool and of its action.
+    place: (usize, usize),
+    object: &'c Object,
+    discriminator: Option<&'h str>,
 }

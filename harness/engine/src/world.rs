@@ -8,8 +8,9 @@ use std::sync::Arc;
 use healbench_core::{DrawKey, Object};
 use serde_json::Value;
 
-use crate::definition::{FaultDef, TableDef, WorldDef};
+use crate::definition::{Clock, FaultDef, TableDef, WorldDef};
 use crate::faults::Faults;
+use crate::progress::Now;
 
 /// The indexed initial state of an environment, created once and shared by all episodes of a scenario.
 #[derive(Debug)]
@@ -78,6 +79,7 @@ impl World {
     /// Advances the simulated time.
     pub fn wait(&mut self, seconds: u32) {
         self.faults.wait(seconds);
+        self.tables.wait(seconds);
     }
 
     /// Returns the tables.
@@ -93,6 +95,17 @@ pub struct Tables {
     changes: Vec<TableChanges>,
     /// The number of changed rows.
     change_count: u64,
+    progress: TablesProgress,
+}
+
+/// How far an episode has come. It stays when writes are taken back.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TablesProgress {
+    calls: u64,
+    seconds: u64,
+    tokens: u64,
+    /// The time until which an action told to wait.
+    delays: BTreeMap<(usize, usize), u64>,
 }
 
 /// The changes of one episode to one table.
@@ -109,12 +122,55 @@ struct TableChanges {
 impl Tables {
     /// Creates the tables in their initial state.
     pub fn new(base: Arc<WorldBase>) -> Tables {
-        Tables { changes: vec![TableChanges::default(); base.def.tables.len()], change_count: 0, base }
+        Tables {
+            changes: vec![TableChanges::default(); base.def.tables.len()],
+            change_count: 0,
+            progress: TablesProgress::default(),
+            base,
+        }
     }
 
     /// Returns true if calls are still answered as in the initial state: no row was changed and no key was generated.
     pub fn is_pristine(&self) -> bool {
         self.change_count == 0 && self.changes.iter().all(|table| table.generated_keys == 0)
+    }
+
+    /// Advances the simulated time.
+    pub(crate) fn wait(&mut self, seconds: u32) {
+        self.progress.seconds += u64::from(seconds);
+    }
+
+    /// Returns true if a call was made or time has passed.
+    pub(crate) fn has_progressed(&self) -> bool {
+        self.progress.calls > 0 || self.progress.seconds > 0
+    }
+
+    /// Counts a call of an action, and returns how far the episode has come.
+    pub(crate) fn count_call(&mut self, action: (usize, usize)) -> Now {
+        let TablesProgress { calls, seconds, tokens, delays } = &mut self.progress;
+        *calls += 1;
+        if self.base.def.clock == Clock::OnRetry {
+            *seconds = (*seconds).max(delays.get(&action).copied().unwrap_or_default());
+        }
+        Now::new(*calls, *seconds, *tokens, action)
+    }
+
+    /// Notes that the tokens of a call were used.
+    pub(crate) fn keep_tokens(&mut self, now: &Now) {
+        self.progress.tokens = now.tokens();
+    }
+
+    /// Notes the delay that an action stated, if it did.
+    pub(crate) fn note_delay(&mut self, now: &Now, delay: Option<u32>) {
+        if let Some(delay) = delay.filter(|_| self.base.def.clock == Clock::OnRetry) {
+            let end = self.progress.seconds + u64::from(delay);
+            self.progress.delays.insert(now.action, end);
+        }
+    }
+
+    /// Takes back all writes since `before`.
+    pub(crate) fn take_back(&mut self, before: Tables) {
+        *self = Tables { progress: std::mem::take(&mut self.progress), ..before };
     }
 
     /// Returns the current rows of a table, in order; empty if the table does not exist.

@@ -2,7 +2,8 @@
 
 use healbench_core::{Object, ValuePath};
 use healbench_engine::definition::{
-    Comparison, Condition, Effects, Expression, OPERATORS, Operand, Operator, RowsCondition, ToolFailure, Write,
+    Comparison, Condition, Effects, Expression, OPERATORS, Operand, Operator, Progress, RowsCondition, ToolFailure,
+    Write,
 };
 use healbench_engine::placeholders;
 use indexmap::IndexMap;
@@ -27,6 +28,9 @@ pub(super) struct Names<'a> {
 /// The keys of `when` that are not arguments.
 const ROW: &str = "row";
 const ROWS: &str = "rows";
+const NOW: &str = "now";
+/// What refers to a value.
+const REFERENCES: [&str; 3] = [ROW, "sent", NOW];
 
 impl Compiler<'_> {
     /// Returns the condition of a rule. Keys other than `row` and `rows` are arguments; so are these, if they are declared.
@@ -44,6 +48,18 @@ impl Compiler<'_> {
                     is_complete &= rows.is_some();
                     condition.rows.extend(rows);
                 }
+            } else if key == NOW && !is_declared(names.input, NOW) {
+                for (measure, value) in value.as_object().into_iter().flatten() {
+                    let at = child(&at, measure);
+                    let one = self.progress(&at, measure, true).zip(self.comparison(&at, value, names));
+                    is_complete &= one.is_some();
+                    condition.now.extend(one);
+                }
+                if condition.now.is_empty() && is_complete {
+                    let help = "write `now: {calls: …}` or `now: {seconds: …}`".to_owned();
+                    self.at_value(&at, "`now` compares calls or seconds", help);
+                    is_complete = false;
+                }
             } else {
                 let path = self.argument(&at, key, names.input, true);
                 // An argument that may be an object is compared with one, unless all of its keys are comparisons.
@@ -60,6 +76,16 @@ impl Compiler<'_> {
             }
         }
         is_complete.then_some(condition)
+    }
+
+    /// Returns a measure of how far the episode has come, by its name, which stands as a key or as a value.
+    fn progress(&mut self, pointer: &str, name: &str, is_key: bool) -> Option<Progress> {
+        let known = Progress::ALL.iter().find(|(known, _)| *known == name);
+        if known.is_none() {
+            let help = suggest::help(name, Progress::ALL.iter().map(|(name, _)| *name));
+            self.at(pointer, is_key, format!("`{name}` cannot be counted"), help);
+        }
+        known.map(|(_, progress)| *progress)
     }
 
     fn row_condition(
@@ -124,7 +150,7 @@ impl Compiler<'_> {
         for (key, value) in map {
             let at = child(pointer, key);
             let Some(operator) = operator(key) else {
-                let known = OPERATORS.iter().map(|(name, ..)| *name).chain([ROW, "sent"]);
+                let known = OPERATORS.iter().map(|(name, ..)| *name).chain(REFERENCES);
                 self.at_key(&at, format!("unknown comparison `{key}`"), suggest::help(key, known));
                 return None;
             };
@@ -158,6 +184,7 @@ impl Compiler<'_> {
                 };
                 Some(Operand::Row(self.column(&at, path, table, names.tables, false)?))
             }
+            Some((NOW, name)) => Some(Operand::Now(self.progress(&child(pointer, NOW), name, false)?)),
             Some((key, path)) => Some(Operand::Sent(self.argument(&child(pointer, key), path, names.input, false)?)),
             None => Some(Operand::Constant(value.clone())),
         }
@@ -166,12 +193,16 @@ impl Compiler<'_> {
     /// Reports `{row: 5}` and `{sent: 5}`, which refer to nothing.
     fn check_reference(&mut self, pointer: &str, value: &Value) -> Option<()> {
         let named = value.as_object().filter(|map| map.len() == 1).and_then(|map| map.iter().next());
-        let Some((key, _)) = named.filter(|(key, value)| [ROW, "sent"].contains(&key.as_str()) && !value.is_string())
+        let Some((key, _)) = named.filter(|(key, value)| REFERENCES.contains(&key.as_str()) && !value.is_string())
         else {
             return Some(());
         };
-        let what = if key == ROW { "a column" } else { "an argument" };
-        self.at_value(&child(pointer, key), format!("`{key}` needs the name of {what}"), None);
+        let what = match key.as_str() {
+            ROW => "the name of a column",
+            NOW => "`calls` or `seconds`",
+            _ => "the name of an argument",
+        };
+        self.at_value(&child(pointer, key), format!("`{key}` needs {what}"), None);
         None
     }
 
@@ -232,9 +263,15 @@ impl Compiler<'_> {
                 self.at_value(&at, "only whole arguments can be left out", None);
             }
         }
-        let write = |(index, file)| self.write(&child(&child(pointer, "also"), index), file, names);
-        let also: Vec<Option<Write>> = also.into_iter().enumerate().map(write).collect();
-        Some(Effects { set: set?, except, also: also.into_iter().collect::<Option<_>>()? })
+        let also = self.writes(&child(pointer, "also"), also, names);
+        Some(Effects { set: set?, except, meanwhile: Vec::new(), also: also? })
+    }
+
+    /// Returns the writes of a list.
+    pub(super) fn writes(&mut self, pointer: &str, files: Vec<WriteFile>, names: Names<'_>) -> Option<Vec<Write>> {
+        let write = |(index, file)| self.write(&child(pointer, index), file, names);
+        let writes: Vec<Option<Write>> = files.into_iter().enumerate().map(write).collect();
+        writes.into_iter().collect()
     }
 
     fn write(&mut self, pointer: &str, file: WriteFile, names: Names<'_>) -> Option<Write> {
@@ -282,7 +319,7 @@ impl Compiler<'_> {
 
     /// Returns a constant, a reference, or a computation: `{add: 1}`, `{sum: "lines[].amount"}`. Any other object is an error.
     fn expression(&mut self, pointer: &str, value: &Value, names: Names<'_>) -> Option<Expression> {
-        const KNOWN: [&str; 7] = ["row", "sent", "add", "subtract", "sum", "count", "value"];
+        const KNOWN: [&str; 10] = ["row", "sent", "now", "add", "subtract", "sum", "count", "after", "token", "value"];
         let Some(map) = value.as_object() else { return Some(Expression::Operand(Operand::Constant(value.clone()))) };
         let (Some((key, inner)), 1) = (map.iter().next(), map.len()) else {
             let help = format!("write one of {}, or `{{value: …}}` for an object", suggest::list(&KNOWN));
@@ -292,14 +329,16 @@ impl Compiler<'_> {
         self.check_reference(pointer, value)?;
         let at = child(pointer, key);
         match key.as_str() {
-            "row" | "sent" if inner.is_string() => Some(Expression::Operand(self.operand(pointer, value, names)?)),
+            "row" | "sent" | "now" if inner.is_string() => {
+                Some(Expression::Operand(self.operand(pointer, value, names)?))
+            }
             "value" => Some(Expression::Operand(Operand::Constant(inner.clone()))),
             "add" | "subtract" => {
                 let operand = self.operand(&at, inner, names)?;
                 let is_number = match &operand {
                     Operand::Constant(value) => value.is_number(),
                     Operand::Sent(path) => path.schema(names.input)["type"] != "string",
-                    Operand::Row(_) => true,
+                    Operand::Row(_) | Operand::Now(_) => true,
                 };
                 if !is_number {
                     self.at_value(&at, format!("`{key}` needs a number"), None);
@@ -307,6 +346,28 @@ impl Compiler<'_> {
                 }
                 Some(if key == "add" { Expression::Add(operand) } else { Expression::Subtract(operand) })
             }
+            "after" => {
+                let of = inner.as_object().filter(|map| map.len() == 1).and_then(|map| map.iter().next());
+                let Some((measure, more)) = of else {
+                    let help = "write `{after: {seconds: 60}}` or `{after: {calls: 3}}`".to_owned();
+                    self.at_value(&at, "`after` needs one number of calls or of seconds", help);
+                    return None;
+                };
+                let here = child(&at, measure);
+                let operand = self.operand(&here, more, names)?;
+                if matches!(&operand, Operand::Constant(value) if !value.is_number()) {
+                    self.at_value(&here, "`after` needs a number", None);
+                    return None;
+                }
+                Some(Expression::After(self.progress(&here, measure, true)?, operand))
+            }
+            "token" => match inner.as_str() {
+                Some(prefix) => Some(Expression::Token(prefix.to_owned())),
+                None => {
+                    self.at_value(&at, "`token` needs a prefix, which may be empty", None);
+                    None
+                }
+            },
             "sum" | "count" => {
                 let texts: Vec<&str> = match inner {
                     Value::String(text) => vec![text],
@@ -378,7 +439,7 @@ impl Compiler<'_> {
                         Some(table) => _ = self.column(&at, &path.to_string(), table, names.tables, false),
                         None => self.at_value(&at, format!("there is no row for `{{row.{path}}}`"), None),
                     },
-                    Operand::Constant(_) => {}
+                    Operand::Constant(_) | Operand::Now(_) => {}
                 }
             }
         }
@@ -403,7 +464,7 @@ fn operator(key: &str) -> Option<Operator> {
 fn needed_constant(operator: Operator, operand: &Operand) -> Option<&'static str> {
     let value = match operand {
         Operand::Constant(value) => Some(value),
-        Operand::Sent(_) | Operand::Row(_) => None,
+        Operand::Sent(_) | Operand::Row(_) | Operand::Now(_) => None,
     };
     let (needed, is_it) = match operator {
         Operator::In | Operator::NotIn => ("a list", value.is_none_or(Value::is_array)),
@@ -425,9 +486,9 @@ fn may_be_object(schema: &Value) -> bool {
     }
 }
 
-/// Returns the key and the path of `{row: COLUMN}` and `{sent: ARGUMENT}`.
+/// Returns the key and the text of `{row: COLUMN}`, `{sent: ARGUMENT}` and `{now: calls}`.
 fn reference(map: &Object) -> Option<(&'static str, &str)> {
     let (key, value) = map.iter().next().filter(|_| map.len() == 1)?;
-    let key = [ROW, "sent"].into_iter().find(|known| known == key)?;
+    let key = REFERENCES.into_iter().find(|known| known == key)?;
     Some((key, value.as_str()?))
 }

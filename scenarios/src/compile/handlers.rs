@@ -60,8 +60,10 @@ fn kind(
     if file.by.is_some() && !matches!(kind, "get" | "update" | "delete") {
         compiler.at_key(&child(pointer, "by"), format!("`by` has no meaning together with `{kind}`"), None);
     }
-    if !file.filters.is_empty() && kind != "select" {
-        compiler.at_key(&child(pointer, "filters"), format!("`filters` have no meaning together with `{kind}`"), None);
+    let of_lists = [("filters", !file.filters.is_empty()), ("page", file.page.is_some())];
+    for (key, _) in of_lists.into_iter().filter(|(_, is_given)| *is_given && kind != "select") {
+        let verb = if key == "page" { "has" } else { "have" };
+        compiler.at_key(&child(pointer, key), format!("`{key}` {verb} no meaning together with `{kind}`"), None);
     }
     if let Some(value) = file.constant {
         return Some(Handler::Return(value));
@@ -79,8 +81,16 @@ fn kind(
     match kind {
         "insert" => Some(Handler::Insert { table }),
         "select" => {
-            let filters = filters(compiler, &child(pointer, "filters"), &table, file.filters, input, tables);
-            Some(Handler::Select { table, filters })
+            let mut filters = filters(compiler, &child(pointer, "filters"), &table, file.filters, input, tables);
+            filters.retain(|filter| file.page.is_none() || filter.argument != "cursor");
+            if let Some(size) = file.page
+                && !is_declared(input, "cursor")
+            {
+                let help = "declare an optional argument `cursor` of type string".to_owned();
+                let message = format!("nothing can show more than the first {size} rows");
+                compiler.at_key(&child(pointer, "page"), message, help);
+            }
+            Some(Handler::Select { table, filters, page: file.page.and_then(|size| usize::try_from(size).ok()) })
         }
         _ => {
             let (key_pointer, by) = match file.by {

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use healbench_core::Object;
-use healbench_engine::definition::{Action, Clock, Entitlement, Handler, Presenter, Tool, WAIT_TOOL};
+use healbench_engine::definition::{Action, Clock, Effects, Entitlement, Handler, Presenter, Tool, WAIT_TOOL};
 use serde_json::{Value, json};
 
 use super::Compiler;
@@ -195,7 +195,9 @@ fn action(
     let listed = handler.as_ref().map(|(handler, _)| handler);
     let presenter = file.presenter.map(|file| presenter(compiler, &at, &name, file, listed));
     let warning = file.warning.map(|file| warning(compiler, &child(pointer, "warning"), file));
+    let meanwhile = compiler.writes(&child(pointer, "meanwhile"), file.meanwhile, Names { row_of: None, ..names });
     let (handler, effects) = handler?;
+    let effects = Effects { meanwhile: meanwhile?, ..effects };
     Some(Action {
         name,
         description: file.description,
@@ -222,6 +224,10 @@ fn presenter(
     if handler.is_some_and(|handler| !matches!(handler, Handler::Select { .. })) {
         let help = "a presenter belongs to an action that lists (`select`)".to_owned();
         compiler.at_key(pointer, format!("`{name}` does not answer with a list"), help);
+    }
+    if matches!(handler, Some(Handler::Select { page: Some(_), .. })) {
+        let help = "leave `page` out for a list that the presenter cuts".to_owned();
+        compiler.at_key(pointer, format!("`{name}` answers with pages, which no presenter changes"), help);
     }
     let egress = file.egress.map(Value::Object);
     if let Some(Err(error)) = egress.as_ref().map(healbench_engine::check_schema) {

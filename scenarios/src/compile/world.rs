@@ -93,7 +93,8 @@ fn written_columns(content: &Value) -> BTreeMap<String, BTreeSet<String>> {
     };
     for action in values(&content["tools"]).iter().flat_map(|tool| values(&tool["actions"])) {
         let handler = &action["handler"];
-        let also = handler["also"].as_array().into_iter().flatten().map(|write| (write, &Value::Null));
+        let lists = [&handler["also"], &action["meanwhile"]].into_iter().filter_map(Value::as_array);
+        let also = lists.flatten().map(|write| (write, &Value::Null));
         for (write, arguments) in also.chain([(handler, &action["input"]["properties"])]) {
             let columns =
                 [&write["set"], arguments].into_iter().filter_map(Value::as_object).flat_map(|map| map.keys().cloned());

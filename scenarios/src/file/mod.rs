@@ -8,6 +8,7 @@ mod server;
 mod tool;
 mod world;
 
+use healbench_core::Object;
 use healbench_engine::definition::Clock;
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -44,6 +45,10 @@ pub(crate) struct ScenarioFile {
     /// letters, digits, `-`, `_` and `.`, joined by `/`.
     #[schemars(length(min = 1))]
     pub cluster: Option<String>,
+    /// Variants of the scenario by name, each with values: `{each.NAME}` anywhere below stands for the value of the variant, so that the file
+    /// is one scenario for each. Their ids are `ID/VARIANT`, and they are one cluster if the file names none. `FILE#VARIANT` is one of them.
+    #[schemars(extend("minProperties" = 1))]
+    pub for_each: Option<IndexMap<String, Object>>,
     /// The task of the agent.
     pub task: TaskFile,
     /// The tools, by name; left out if a server has them.

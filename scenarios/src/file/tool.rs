@@ -76,6 +76,10 @@ pub(crate) struct ActionFile {
     pub input: Object,
     /// The effect of a valid call: exactly one of insert, select, get, update, delete, return and fail.
     pub handler: HandlerFile,
+    /// Writes before the rules, as in `also` of the handler: what has happened by the time of the call, such as a job that is done
+    /// (`where: {ready: {at_most: {now: seconds}}}`). They stay if a rule refuses the call.
+    #[serde(default)]
+    pub meanwhile: Vec<WriteFile>,
     /// The business rules, checked in order before the handler.
     #[serde(default)]
     pub rules: Vec<RuleFile>,
@@ -101,7 +105,7 @@ pub(crate) struct HandlerFile {
     /// Inserts a row made of the arguments into this table and returns it. A missing key is generated.
     pub insert: Option<String>,
     /// Returns the rows of this table that pass the filters. Arguments named `limit`, `offset` and `sort` page and order
-    /// them (`sort` is a column, or `-column` for descending order). Any other argument that names a column filters by equality.
+    /// them (`sort` is a column, or `-column` for descending order; `cursor` belongs to `page`). Any other argument that names a column filters by equality.
     pub select: Option<String>,
     /// Returns the row of this table whose key is the argument `by`, or NOT_FOUND.
     pub get: Option<String>,
@@ -116,12 +120,18 @@ pub(crate) struct HandlerFile {
     pub fail: Option<FailFile>,
     /// The argument with the row's key, for get, update and delete; the table's key column if left out.
     pub by: Option<String>,
+    /// The rows of one answer of a select, which is then an object with `page`, `items` and `next_cursor`: the value of the argument
+    /// `cursor` that shows the next rows, or null after the last.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub page: Option<u32>,
     /// The filters of a select that differ from equality with the column of the argument's name, by argument.
     #[serde(default)]
     pub filters: IndexMap<String, FilterFile>,
     /// The columns that an insert or an update sets after the arguments: a constant, `{sent: ARGUMENT}`, `{row: COLUMN}` (the row as it
     /// was), `{add: NUMBER}` or `{subtract: NUMBER}` (to the column; the number may be a reference), `{sum: "lines[].amount"}`,
-    /// `{sum: ["lines[].quantity", "lines[].price"]}` (the sum of products), `{count: "lines[]"}`, or `{value: …}` for an object.
+    /// `{sum: ["lines[].quantity", "lines[].price"]}` (the sum of products), `{count: "lines[]"}`, `{now: calls}` or `{now: seconds}` (the
+    /// valid calls so far, with this one; the simulated seconds that have passed), `{after: {seconds: 60}}` (that much later),
+    /// `{token: sess_}` (a prefix, and letters and digits that nobody can guess), or `{value: …}` for an object.
     #[serde(default)]
     pub set: IndexMap<String, Value>,
     /// The arguments that an insert or an update does not store.
@@ -223,7 +233,8 @@ pub(crate) struct DenyFile {
     /// its value is a constant, `{row: COLUMN}`, `{sent: ARGUMENT}`, or comparisons with them by `equals`, `not`, `less`, `at_most`,
     /// `greater`, `at_least`, `in`, `not_in`, `contains` and `present`. `row: {COLUMN: …}` compares the row that the handler reads or
     /// changes; without such a row the rule does not apply. `rows: {in: TABLE, where: {COLUMN: …}, count: …}`, or a list of them, counts
-    /// rows of any table; at least one must match unless `count` says otherwise.
+    /// rows of any table; at least one must match unless `count` says otherwise. `now: {calls: …, seconds: …}` compares the number of valid
+    /// calls, with this one, and the simulated seconds that have passed; `{now: calls}` stands for them in other comparisons.
     #[serde(default)]
     pub when: Object,
     /// The code of the failure; FORBIDDEN if left out.

@@ -8,6 +8,7 @@ mod findings;
 mod language;
 mod loading;
 mod mistakes;
+mod progress;
 mod rendering;
 mod robustness;
 mod schedules;

@@ -1,3 +1,4 @@
+use healbench_core::Object;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -14,6 +15,20 @@ pub enum Clock {
     WaitTool,
     /// A later call that a limit concerns counts as made after the delay that the limit stated.
     OnRetry,
+}
+
+/// A measure of how far an episode has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// The valid calls that reached the tables, the present one included.
+    Calls,
+    /// The simulated seconds that have passed.
+    Seconds,
+}
+
+impl Progress {
+    /// All measures, with their names in scenario files.
+    pub const ALL: [(&str, Progress); 2] = [("calls", Progress::Calls), ("seconds", Progress::Seconds)];
 }
 
 /// The name of the tool that lets simulated time pass.
@@ -41,7 +56,7 @@ impl Tool {
 
 impl Handler {
     /// Returns the seconds that pass in a call with these arguments.
-    pub(crate) fn waits(&self, arguments: &Value) -> Option<u32> {
+    pub(crate) fn waits(&self, arguments: &Object) -> Option<u32> {
         let Handler::Wait = self else { return None };
         // A whole number may be written with a fraction: `30.0`. The schema bounds it.
         arguments.get("seconds").and_then(Value::as_f64).map(|seconds| seconds as u32)

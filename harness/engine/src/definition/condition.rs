@@ -1,6 +1,8 @@
 use healbench_core::{Object, ValuePath};
 use serde_json::Value;
 
+use super::Progress;
+
 /// A condition on a call and the state: all of its parts must hold. An empty condition always holds.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Condition {
@@ -10,6 +12,8 @@ pub struct Condition {
     pub row: Vec<(ValuePath, Comparison)>,
     /// Conditions on the rows of tables.
     pub rows: Vec<RowsCondition>,
+    /// Comparisons of how far the episode has come.
+    pub now: Vec<(Progress, Comparison)>,
 }
 
 impl Condition {
@@ -17,6 +21,13 @@ impl Condition {
     pub fn of_arguments(arguments: Object) -> Condition {
         let equal = |(name, value): (String, Value)| (ValuePath::of_name(&name), Comparison::equal(value));
         Condition { sent: arguments.into_iter().map(equal).collect(), ..Condition::default() }
+    }
+
+    /// Returns true if a comparison is one with how far the episode has come.
+    pub(crate) fn reads_progress(&self) -> bool {
+        let of_rows = self.rows.iter().flat_map(|rows| rows.matching.iter().map(|(_, one)| one).chain([&rows.count]));
+        let of_values = self.sent.iter().chain(&self.row).map(|(_, one)| one);
+        !self.now.is_empty() || of_rows.chain(of_values).any(Comparison::reads_progress)
     }
 
     /// Returns true unless the arguments alone decide.
@@ -47,6 +58,11 @@ impl Comparison {
     /// Creates the comparison with a constant.
     pub fn equal(value: Value) -> Comparison {
         Comparison(vec![(Operator::Equals, Operand::Constant(value))])
+    }
+
+    /// Returns true if it is one with how far the episode has come.
+    pub(crate) fn reads_progress(&self) -> bool {
+        self.0.iter().any(|(_, operand)| matches!(operand, Operand::Now(_)))
     }
 
     /// Creates the comparison of a number of rows that holds if there is one.
@@ -114,4 +130,6 @@ pub enum Operand {
     Sent(ValuePath),
     /// The value of a column of the row that the handler reads or changes.
     Row(ValuePath),
+    /// How far the episode has come.
+    Now(Progress),
 }

@@ -1,6 +1,6 @@
 use healbench_core::ValuePath;
 
-use super::{Comparison, Operand};
+use super::{Action, Comparison, Operand, Progress, Rule};
 
 /// The writes of a handler beside the arguments. All writes of a call are made together or not at all.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -9,6 +9,9 @@ pub struct Effects {
     pub set: Vec<(String, Expression)>,
     /// The arguments that are not stored.
     pub except: Vec<String>,
+    /// Writes before the rules, of what has happened by the time of the call. They stay if a rule refuses the call, and are not among
+    /// what the call changes. They refer to no row.
+    pub meanwhile: Vec<Write>,
     /// Further writes, in order. References to the row mean the row as the handler left it, or that it deleted.
     pub also: Vec<Write>,
 }
@@ -50,6 +53,24 @@ impl Write {
     }
 }
 
+impl Write {
+    /// Returns the columns that it sets.
+    pub fn set(&self) -> &[(String, Expression)] {
+        match self {
+            Write::Insert { set, .. } | Write::Update { set, .. } => set,
+            Write::Delete { .. } => &[],
+        }
+    }
+
+    /// Returns the comparisons that a row must pass.
+    pub(crate) fn matching(&self) -> &[(ValuePath, Comparison)] {
+        match self {
+            Write::Update { matching, .. } | Write::Delete { matching, .. } => matching,
+            Write::Insert { .. } => &[],
+        }
+    }
+}
+
 /// The value of a column that a handler sets. What is no number counts as 0 in computations.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Expression {
@@ -63,4 +84,28 @@ pub enum Expression {
     Sum(Vec<ValuePath>),
     /// The number of values at a path.
     Count(ValuePath),
+    /// How far the episode has come, and so much more.
+    After(Progress, Operand),
+    /// A text that nobody can guess: this prefix, and 12 letters and digits. Each of a table is another one.
+    Token(String),
+}
+
+impl Action {
+    /// Returns true if its answer may depend on how far the episode has come.
+    pub(crate) fn reads_progress(&self) -> bool {
+        let rules = self.rules.iter().any(|rule| matches!(rule, Rule::Deny { when, .. } if when.reads_progress()));
+        let Effects { set, also, meanwhile, .. } = &self.effects;
+        let writes = || also.iter().chain(meanwhile);
+        let sets = writes().flat_map(Write::set).chain(set);
+        let is_read = |expression: &Expression| match expression {
+            Expression::After(..) => true,
+            Expression::Operand(operand) | Expression::Add(operand) | Expression::Subtract(operand) => {
+                matches!(operand, Operand::Now(_))
+            }
+            Expression::Sum(_) | Expression::Count(_) | Expression::Token(_) => false,
+        };
+        rules
+            || sets.map(|(_, expression)| expression).any(is_read)
+            || writes().flat_map(Write::matching).any(|(_, comparison)| comparison.reads_progress())
+    }
 }

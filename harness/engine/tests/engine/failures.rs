@@ -238,7 +238,8 @@ fn coaching_texts_of_document_003() {
 
 #[test]
 fn not_found_of_document_003() {
-    let list = action("list", json!({}), Handler::Select { table: "invoices".to_owned(), filters: Vec::new() });
+    let list =
+        action("list", json!({}), Handler::Select { table: "invoices".to_owned(), filters: Vec::new(), page: None });
     let by_id = json!({"properties": {"id": {"type": "string"}}, "required": ["id"]});
     let get = action("get", by_id, Handler::Get { table: "invoices".to_owned(), by: "id".to_owned() });
     let tools = [tool("billing", vec![list, get])];

@@ -21,7 +21,7 @@ fn billing() -> Tool {
         egress: Some(json!({"properties": {"id": {}}})),
         ..Presenter::default()
     };
-    let select = Handler::Select { table: "invoices".to_owned(), filters: Vec::new() };
+    let select = Handler::Select { table: "invoices".to_owned(), filters: Vec::new(), page: None };
     let list = Action { presenter: Some(presenter), ..action("list", json!({"type": "object"}), select) };
     Tool {
         tags: vec!["b".to_owned(), "a".to_owned()],

@@ -85,7 +85,7 @@ fn text_under(name: &str, tools: &[Tool], faults: Vec<FaultDef>, arguments: Valu
 fn recoveries_that_the_engine_makes_belong_to_fusion() {
     let id = json!({"properties": {"id": {"type": "string"}}});
     let table = "invoices".to_owned();
-    let list = Handler::Select { table: table.clone(), filters: Vec::new() };
+    let list = Handler::Select { table: table.clone(), filters: Vec::new(), page: None };
     let fail = Handler::Fail(ToolFailure {
         recovery: Some("Ask the owner.".to_owned()),
         available_actions: vec!["billing.list".to_owned()],

@@ -24,7 +24,7 @@ fn tasks(presenter: Option<Presenter>) -> Vec<Tool> {
         filter("sprint_id", "sprint_id", Relation::Equal),
         filter("due_before", "due", Relation::Before),
     ];
-    let mut list = action("list", input, Handler::Select { table: "tasks".to_owned(), filters });
+    let mut list = action("list", input, Handler::Select { table: "tasks".to_owned(), filters, page: None });
     list.presenter = presenter;
     vec![tool("tasks", vec![list])]
 }
@@ -151,7 +151,7 @@ fn filters_compare_numbers_by_value() {
     let filter = Filter { argument: "status".to_owned(), column: "status".to_owned(), relation: Relation::Equal };
     let tools = [tool(
         "tasks",
-        vec![action("list", any, Handler::Select { table: "tasks".to_owned(), filters: vec![filter] })],
+        vec![action("list", any, Handler::Select { table: "tasks".to_owned(), filters: vec![filter], page: None })],
     )];
     let answer =
         engine(&tools, Guardrails::ALL).call(&mut world(def), &call("tasks", json!({"action": "list", "status": 450})));

@@ -22,7 +22,7 @@ pub(super) fn full() -> Tool {
         embeds: vec!["Customer".to_owned()],
         ..Presenter::default()
     };
-    let select = Handler::Select { table: "invoices".to_owned(), filters: Vec::new() };
+    let select = Handler::Select { table: "invoices".to_owned(), filters: Vec::new(), page: None };
     let list = Action { presenter: Some(presenter), read_only: true, ..action("list", listing, select) };
     Tool {
         description: "Invoices.".to_owned(),

@@ -13,7 +13,7 @@ fn billing(rules: Vec<Rule>) -> Vec<Tool> {
         "billing",
         vec![
             create,
-            action("list", json!({}), Handler::Select { table: table(), filters: Vec::new() }),
+            action("list", json!({}), Handler::Select { table: table(), filters: Vec::new(), page: None }),
             action("get", id.clone(), Handler::Get { table: table(), by: by() }),
             action("update", any, Handler::Update { table: table(), by: by() }),
             action("delete", id, Handler::Delete { table: table(), by: by() }),

@@ -19,7 +19,7 @@ fn tools() -> Vec<Tool> {
     let mut set = action("set", any(), Handler::Update { table: table(), by: "id".to_owned() });
     set.rules = vec![Rule::Conflict { table: table(), fields: vec!["email".to_owned()] }];
     let actions = vec![
-        action("list", any(), Handler::Select { table: table(), filters }),
+        action("list", any(), Handler::Select { table: table(), filters, page: None }),
         action("get", any(), Handler::Get { table: table(), by: "id".to_owned() }),
         add,
         set,

@@ -1,0 +1,143 @@
+//! Files that stand for several scenarios: `for_each` names variants and the values of each.
+
+use healbench_core::Object;
+use serde_json::Value;
+
+use crate::Diagnostic;
+use crate::diagnostic::MAX_PROBLEMS;
+use crate::locate::{Document, child};
+use crate::suggest;
+
+/// The key of the variants.
+const KEY: &str = "for_each";
+/// What begins a placeholder: `{each.NAME}`.
+const BEGINNING: &str = "{each.";
+
+/// Returns the content of each variant of a file, with the variant's name; `None` for a file that is one scenario. The id of a variant is
+/// that of the file and the name, and all are one cluster unless the file says otherwise.
+///
+/// # Errors
+/// Returns what is wrong with the variants and with what refers to them.
+pub(crate) fn variants(document: &Document<'_>) -> Result<Option<Vec<(String, Value)>>, Vec<Diagnostic>> {
+    let Some(file) = document.value.get(KEY) else { return Ok(None) };
+    let at = child("", KEY);
+    let Some(all) = file.as_object().filter(|all| !all.is_empty()) else {
+        let help = "write `for_each: {paid: {state: paid}, sent: {state: sent}}`, and `{each.state}` below".to_owned();
+        return Err(vec![document.at_value(&at, "`for_each` needs variants, each with its values", Some(help))]);
+    };
+    let mut problems = Vec::new();
+    let mut expanded = Vec::new();
+    let names: Vec<&String> =
+        all.values().next().and_then(Value::as_object).into_iter().flat_map(Object::keys).collect();
+    for (name, values) in all {
+        let here = child(&at, name);
+        let is_word = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+        if name.is_empty() || !name.chars().all(is_word) {
+            let help = "a name is letters, digits, `-`, `_` and `.`: it becomes a part of the id".to_owned();
+            problems.push(document.at_key(&here, format!("`{name}` cannot name a variant"), Some(help)));
+        }
+        let Some(values) = values.as_object() else {
+            problems.push(document.at_value(&here, "a variant is a mapping of names to values", None));
+            continue;
+        };
+        for missing in names.iter().filter(|known| !values.contains_key(**known)) {
+            problems.push(document.at_key(&here, format!("this variant has no `{missing}`"), None));
+        }
+        for surplus in values.keys().filter(|known| !names.contains(known)) {
+            let help = suggest::help(surplus, names.iter().map(|name| name.as_str()));
+            problems.push(document.at_key(
+                &child(&here, surplus),
+                format!("the first variant has no `{surplus}`"),
+                help,
+            ));
+        }
+        let mut expansion = Expansion { document, values, used: Vec::new(), problems: &mut problems };
+        let mut content = document.value.clone();
+        let root = content.as_object_mut().map(|root| (root.shift_remove(KEY), root.get("id").cloned()));
+        expansion.fill(&mut content, "");
+        let used = expansion.used;
+        for unused in values.keys().filter(|known| !used.contains(known)) {
+            let message = format!("nothing refers to `{BEGINNING}{unused}}}`");
+            problems.push(document.at_key(&child(&here, unused), message, None));
+        }
+        if let (Some((_, Some(Value::String(id)))), Some(root)) = (root, content.as_object_mut()) {
+            root.insert("id".to_owned(), format!("{id}/{name}").into());
+            root.entry("cluster").or_insert(Value::String(id));
+        }
+        expanded.push((name.clone(), content));
+    }
+    problems.truncate(MAX_PROBLEMS);
+    problems.sort();
+    // What is wrong in every variant is said once.
+    problems.dedup();
+    if problems.is_empty() { Ok(Some(expanded)) } else { Err(problems) }
+}
+
+/// The values of one variant, put in the places of their placeholders.
+struct Expansion<'a> {
+    document: &'a Document<'a>,
+    values: &'a Object,
+    used: Vec<String>,
+    problems: &'a mut Vec<Diagnostic>,
+}
+
+impl Expansion<'_> {
+    fn fill(&mut self, value: &mut Value, pointer: &str) {
+        match value {
+            Value::String(text) if text.contains(BEGINNING) => *value = self.filled(text, pointer),
+            Value::Array(items) => {
+                for (index, item) in items.iter_mut().enumerate() {
+                    self.fill(item, &child(pointer, index));
+                }
+            }
+            Value::Object(map) => {
+                let entries = std::mem::take(map);
+                for (key, mut inner) in entries {
+                    let at = child(pointer, &key);
+                    self.fill(&mut inner, &at);
+                    let key = if key.contains(BEGINNING) { text_of(&self.filled(&key, &at)) } else { key };
+                    map.insert(key, inner);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns a text with the values of its placeholders, or the value itself if the text is one placeholder.
+    fn filled(&mut self, text: &str, pointer: &str) -> Value {
+        let mut filled = String::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once(BEGINNING) {
+            filled.push_str(before);
+            let Some((name, after)) = after.split_once('}') else {
+                filled.push_str(BEGINNING);
+                rest = after;
+                continue;
+            };
+            match self.values.get(name) {
+                Some(value) => {
+                    self.used.push(name.to_owned());
+                    if before.is_empty() && after.is_empty() && filled.is_empty() {
+                        return value.clone();
+                    }
+                    filled.push_str(&text_of(value));
+                }
+                None => {
+                    let help = suggest::help(name, self.values.keys().map(String::as_str));
+                    self.problems.push(self.document.at_value(
+                        pointer,
+                        format!("no variant has a value `{name}`"),
+                        help,
+                    ));
+                }
+            }
+            rest = after;
+        }
+        filled.push_str(rest);
+        filled.into()
+    }
+}
+
+fn text_of(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
