@@ -1,6 +1,6 @@
 //! What a scenario says that its author cannot mean: the script is played once without mistakes, with faults.
 
-use healbench_core::{ErrorFormat, Guardrails, Object, Seed, ToolCall, same_json};
+use healbench_core::{ErrorFormat, Guardrails, Object, Seed, Step, ToolCall, same_json};
 use healbench_engine::definition::{FaultKind, Handler, ToolFailure};
 use healbench_engine::{Engine, Failure, GuardedReply, StateChecks, World, WorldBase, contains_all};
 use serde_json::Value;
@@ -241,9 +241,13 @@ impl<'a> Play<'a> {
         }
         let start = self.world.tables().base().def();
         let accepted = (0..TRIALS).find_map(|trial| {
-            let draft = self.scenario.schedule(Seed(1), trial, start).script.steps.swap_remove(index).draft;
+            let Step { draft, twice, .. } =
+                self.scenario.schedule(Seed(1), trial, start).script.steps.swap_remove(index);
             // A fault would hide that nothing refuses the call.
             let mut world = self.world.clone().without_faults();
+            if twice {
+                self.engine.call(&mut world, &draft);
+            }
             let reply = self.engine.call(&mut world, &draft);
             (reply.took_effect() && reply.state_changed == Some(true)).then_some(draft)
         });

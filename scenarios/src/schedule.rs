@@ -27,13 +27,14 @@ impl Schedule {
     /// fault is scheduled; none if nothing is scheduled: the model then makes its own first call.
     pub fn opening_calls(&self) -> Vec<&ToolCall> {
         let steps = &self.script.steps;
-        let first_mistake = steps.iter().position(|step| step.draft != step.intended);
+        let first_mistake = steps.iter().position(Step::is_mistaken);
         let count = match first_mistake {
             _ if !self.scheduled => 0,
             Some(at) => at + 1,
             None => steps.len().min(1),
         };
-        steps[..count].iter().map(|step| &step.draft).collect()
+        let made = steps[..count].iter();
+        made.flat_map(|step| std::iter::repeat_n(&step.draft, 1 + usize::from(step.twice))).collect()
     }
 }
 
@@ -73,18 +74,17 @@ impl PlannedStep {
 /// Returns the step of one trial, and true if every planned mistake could be applied.
 pub(crate) fn mutated_step(planned: &PlannedStep, existing_keys: &ExistingKeys, draws: &mut Draws) -> (Step, bool) {
     let mut step = planned.step.clone();
-    let ToolCall { tool, arguments: Value::Object(arguments), .. } = &mut step.draft else { return (step, true) };
     let mut touched = BTreeSet::new();
     let mut all_applied = true;
     for plan in &planned.mistakes {
-        all_applied &= mutate(plan, (tool, arguments), &mut touched, existing_keys, draws);
+        all_applied &= mutate(plan, &mut step, &mut touched, existing_keys, draws);
     }
     if let Some((count, from)) = &planned.draw {
         let mut remaining: Vec<&MutationPlan> = from.iter().collect();
         let mut made = 0;
         while made < *count && !remaining.is_empty() {
             let plan = remaining.remove(draws.below(remaining.len() as u64) as usize);
-            made += u32::from(mutate(plan, (tool, arguments), &mut touched, existing_keys, draws));
+            made += u32::from(mutate(plan, &mut step, &mut touched, existing_keys, draws));
         }
         all_applied &= made == *count;
     }
@@ -121,6 +121,9 @@ pub(crate) fn schedule(
         hash_input.push_str(&canonical_json(&Value::String(step.draft.tool.clone())));
         hash_input.push_str("},");
         hash_input.push_str(&planned.canonical);
+        if step.twice {
+            hash_input.push_str(",\"twice\":true");
+        }
         hash_input.push('}');
         script.steps.push(step);
     }

@@ -108,7 +108,9 @@ impl Agent for ScriptedAgent<'_> {
         if let Some(turn) = self.pending_turn.take() {
             return Ok(turn);
         }
-        let turn = match (seen.last(), !self.calls.is_empty()) {
+        // Of a call that was made twice, the one that succeeded counts.
+        let twice = seen.iter().rev().find(|response| !response.is_error).or(seen.last());
+        let turn = match (twice, !self.calls.is_empty()) {
             (Some(response), true) => self.handle_response(response),
             (None, true) => self.send(0),
             (_, false) => self.begin_step(),
@@ -176,8 +178,10 @@ impl<'a> ScriptedAgent<'a> {
     fn send(&mut self, waited_s: u32) -> Turn {
         let call = self.lookup.as_ref().unwrap_or(&self.draft).clone();
         self.attempts += 1;
-        self.calls.push(Rc::new(call.clone()));
-        Turn::Calls { calls: vec![call], waited_s, text: String::new() }
+        let is_twice = self.attempts == 1 && self.lookup.is_none() && self.script_step().is_some_and(|step| step.twice);
+        let calls = vec![call; 1 + usize::from(is_twice)];
+        self.calls.extend(calls.iter().cloned().map(Rc::new));
+        Turn::Calls { calls, waited_s, text: String::new() }
     }
 
     fn handle_response(&mut self, response: &ToolResponse) -> Turn {

@@ -41,12 +41,20 @@ pub struct Step {
     /// True if the task can be done without the step.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub optional: bool,
+    /// True if the draft is sent twice at once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub twice: bool,
     /// Other calls that do the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alternatives: Vec<ToolCall>,
 }
 
 impl Step {
+    /// Returns true unless the draft is the intended call, made once.
+    pub fn is_mistaken(&self) -> bool {
+        self.twice || self.draft != self.intended
+    }
+
     /// Returns the calls of which one makes the step.
     pub fn intended_calls(&self) -> impl Iterator<Item = &ToolCall> {
         std::iter::once(&self.intended).chain(&self.alternatives)

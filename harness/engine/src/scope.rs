@@ -211,6 +211,9 @@ fn relates(operator: Operator, value: &Value, operand: &Value) -> bool {
         Operator::In => is_in(),
         Operator::NotIn => !is_in() && (items().iter().any(has_type) || *operand == Value::Array(Vec::new())),
         Operator::Contains => contains(value, operand),
+        Operator::NotContains => {
+            (value.is_array() || value.is_string() && operand.is_string()) && !contains(value, operand)
+        }
         Operator::Present => !value.is_null(),
     }
 }

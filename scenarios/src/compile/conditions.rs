@@ -472,7 +472,7 @@ fn needed_constant(operator: Operator, operand: &Operand) -> Option<&'static str
         Operator::Less | Operator::AtMost | Operator::Greater | Operator::AtLeast => {
             ("a number or a text", value.is_none_or(|value| value.is_number() || value.is_string()))
         }
-        Operator::Equals | Operator::Not | Operator::Contains => return None,
+        Operator::Equals | Operator::Not | Operator::Contains | Operator::NotContains => return None,
     };
     (!is_it).then_some(needed)
 }

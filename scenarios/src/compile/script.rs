@@ -112,7 +112,7 @@ fn step(
     }
     let intended = call(tool, action, file.call.arguments.clone());
     let draft = intended.clone();
-    let step = Step { draft, intended, find, fails: file.fails, optional: file.optional, alternatives };
+    let step = Step { draft, intended, find, fails: file.fails, optional: file.optional, twice: false, alternatives };
     Some(PlannedStep::new(step, mistakes?, draw))
 }
 
@@ -227,7 +227,7 @@ pub(super) fn check_combinations(
             let key = DrawKey::of_trial(Seed(0), "load", trial);
             let (step, all_applied) =
                 mutated_step(planned, summary.existing_keys(), &mut key.draws("mistake", index as u64));
-            let problem = match (all_applied, step.draft == step.intended) {
+            let problem = match (all_applied, !step.is_mistaken()) {
                 (false, _) => "these mistakes do not fit into one call: an argument would have to go wrong twice",
                 (true, true) => "these mistakes undo one another",
                 (true, false) => continue,

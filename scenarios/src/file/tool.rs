@@ -231,7 +231,7 @@ pub(crate) struct DenyFile {
     pub unless_role: Option<String>,
     /// What must hold for the rule to apply; it always applies if left out. A key is an argument or a path such as `lines[0].quantity`;
     /// its value is a constant, `{row: COLUMN}`, `{sent: ARGUMENT}`, or comparisons with them by `equals`, `not`, `less`, `at_most`,
-    /// `greater`, `at_least`, `in`, `not_in`, `contains` and `present`. `row: {COLUMN: …}` compares the row that the handler reads or
+    /// `greater`, `at_least`, `in`, `not_in`, `contains`, `not_contains` and `present`. `row: {COLUMN: …}` compares the row that the handler reads or
     /// changes; without such a row the rule does not apply. `rows: {in: TABLE, where: {COLUMN: …}, count: …}`, or a list of them, counts
     /// rows of any table; at least one must match unless `count` says otherwise. `now: {calls: …, seconds: …}` compares the number of valid
     /// calls, with this one, and the simulated seconds that have passed; `{now: calls}` stands for them in other comparisons.

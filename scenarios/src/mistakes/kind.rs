@@ -27,7 +27,7 @@ const fn entry(name: &'static str, says: &'static str, example: &'static str, pl
 }
 
 /// All kinds of mistakes, in the order used in documents.
-pub static MISTAKES: [MistakeEntry; 26] = [
+pub static MISTAKES: [MistakeEntry; 27] = [
     entry("missing", "A required argument is left out.", "{kind: missing, field: shelf}", fields::missing),
     entry(
         "wrong_type",
@@ -159,6 +159,7 @@ pub static MISTAKES: [MistakeEntry; 26] = [
         "{kind: stale_value, field: version, value: 3}",
         confusions::stale_value,
     ),
+    entry("double_submission", "The call is made twice at once.", "double_submission", routing::double_submission),
 ];
 
 impl MistakeKind {

@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use healbench_core::{Draws, Object, ValuePath};
+use healbench_core::{Draws, Object, Step, ValuePath};
 use serde_json::Value;
 
 use super::{ids, set};
@@ -18,6 +18,8 @@ pub(crate) enum Edit {
     Clear(Option<String>),
     /// Calls another tool.
     Tool(String),
+    /// Makes the call twice.
+    Twice,
     Rename {
         from: String,
         to: String,
@@ -38,8 +40,9 @@ impl Edit {
             }
             Edit::Rename { from, to } => (from.as_str(), Some(to.as_str())),
             Edit::Clear(_) => ("", None),
-            // No argument has this name.
+            // No argument has these names.
             Edit::Tool(_) => (" tool", None),
+            Edit::Twice => (" twice", None),
         };
         std::iter::once(first).chain(second)
     }
@@ -80,11 +83,11 @@ fn overlap(one: &str, other: &str) -> bool {
 /// The existing keys, as canonical JSON, by table.
 pub(crate) type ExistingKeys = BTreeMap<String, BTreeSet<String>>;
 
-/// Applies one mistake to `call`, a tool and arguments that include the discriminator. Arguments in `touched`, changed by earlier
+/// Applies one mistake to the draft of `step`, whose arguments include the discriminator. Arguments in `touched`, changed by earlier
 /// mistakes, are not changed again. Returns false if no mutation is left.
 pub(crate) fn mutate(
     plan: &MutationPlan,
-    call: (&mut String, &mut Object),
+    step: &mut Step,
     touched: &mut BTreeSet<String>,
     existing_keys: &ExistingKeys,
     draws: &mut Draws,
@@ -102,8 +105,13 @@ pub(crate) fn mutate(
     for edit in *mutation {
         touched.extend(edit.touches().map(str::to_owned));
         match edit {
-            Edit::Tool(name) => call.0.clone_from(name),
-            edit => apply(edit, call.1, existing_keys, draws),
+            Edit::Tool(name) => step.draft.tool.clone_from(name),
+            Edit::Twice => step.twice = true,
+            edit => {
+                if let Value::Object(arguments) = &mut step.draft.arguments {
+                    apply(edit, arguments, existing_keys, draws);
+                }
+            }
         }
     }
     true
@@ -119,8 +127,8 @@ fn apply(edit: &Edit, arguments: &mut Object, existing_keys: &ExistingKeys, draw
         Edit::Set(name, value) => set(arguments, name, value.clone()),
         Edit::Add(name, value) => _ = arguments.insert(name.clone(), value.clone()),
         Edit::Clear(kept) => arguments.retain(|name, _| Some(name) == kept.as_ref()),
-        // The caller changes the tool.
-        Edit::Tool(_) => {}
+        // The caller changes what is not an argument.
+        Edit::Tool(_) | Edit::Twice => {}
         Edit::Rename { from, to } => {
             let renamed = |(name, value)| if name == *from { (to.clone(), value) } else { (name, value) };
             *arguments = std::mem::take(arguments).into_iter().map(renamed).collect();

@@ -44,6 +44,17 @@ pub(super) fn missing_discriminator(
     Ok(MutationPlan::of_mutation(vec![Edit::Remove(discriminator.to_owned())]))
 }
 
+pub(super) fn double_submission(
+    target: &Target<'_>,
+    params: &MistakeParams,
+) -> Result<MutationPlan, InapplicableMistake> {
+    reject_params("double_submission", params)?;
+    if target.action.read_only {
+        return Err(InapplicableMistake::kind("a call that only reads may be made twice"));
+    }
+    Ok(MutationPlan::of_mutation(vec![Edit::Twice]))
+}
+
 /// Another tool, or another action of this or another tool, is called. The value names it as `tool.action`, or as a tool, and the arguments
 /// stay; or it is a call, with `tool`, `action` and `arguments`.
 pub(super) fn other_tool(target: &Target<'_>, params: &MistakeParams) -> Result<MutationPlan, InapplicableMistake> {

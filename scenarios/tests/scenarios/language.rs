@@ -111,6 +111,16 @@ fn a_list_of_other_types_says_nothing_of_a_value() {
 }
 
 #[test]
+fn what_a_value_does_not_contain_is_of_its_type() {
+    for (sent, is_denied) in
+        [(json!("abc"), false), (json!("AB"), true), (json!(["c"]), false), (json!([]), true), (json!(3), false)]
+    {
+        assert_eq!(denies("{n: {not_contains: c}}", json!({"n": sent})), is_denied, "{sent}");
+    }
+    assert!(!denies("{n: {not_contains: c}}", json!({})), "an absent value");
+}
+
+#[test]
 fn a_sum_pairs_the_values_of_each_element() {
     let text = lab(&[]).replace("{properties: {a: {}}}", "{}").replace(
         "handler: {update: rows}",

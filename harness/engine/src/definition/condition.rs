@@ -103,12 +103,14 @@ pub enum Operator {
     NotIn,
     /// The text contains the other, ignoring case, or the list contains the value.
     Contains,
+    /// The text does not contain the other, ignoring case, or the list does not contain the value.
+    NotContains,
     /// There is a value, or none if the operand is false. Null is none.
     Present,
 }
 
 /// The operators by their names in scenario files, each with what it means.
-pub const OPERATORS: [(&str, Operator, &str); 10] = [
+pub const OPERATORS: [(&str, Operator, &str); 11] = [
     ("equals", Operator::Equals, "they are equal"),
     ("not", Operator::Not, "they differ"),
     ("less", Operator::Less, "the value is less"),
@@ -118,6 +120,7 @@ pub const OPERATORS: [(&str, Operator, &str); 10] = [
     ("in", Operator::In, "the value is in the list"),
     ("not_in", Operator::NotIn, "the value is not in the list"),
     ("contains", Operator::Contains, "the text contains the other, ignoring case, or the list contains it"),
+    ("not_contains", Operator::NotContains, "the text or the list does not contain it"),
     ("present", Operator::Present, "there is a value other than null, or none with `false`"),
 ];
 
