@@ -10,6 +10,7 @@ mod bounds;
 mod characters;
 mod clauses;
 mod constraints;
+mod content;
 mod describe;
 mod echoed_values;
 mod entries;
@@ -46,7 +47,7 @@ pub use shape::ShapeField;
 pub use vocabulary::Vocabulary;
 
 /// The version of the reader: it grows whenever a text may be read in another way. Rows hold what a version found.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// A statement extracted from a text. Fields are dotted paths (`address.city`, `lines.0.qty`).
 #[derive(Debug, Clone, PartialEq)]
@@ -271,7 +272,7 @@ pub fn read(text: &str, vocabulary: &Vocabulary<'_>, sent: &Value, is_error: Opt
     let says_error = is_error.unwrap_or_else(|| outcome::reports_error(text));
     let is_document = outcome::is_document(&text.trim_start().to_lowercase());
     let (statements, words, faults) = read_all(text, vocabulary, sent, true, says_error);
-    let is_error = says_error || is_error.is_none() && outcome::implies_error(text, &statements);
+    let is_error = says_error || is_error.is_none() && outcome::implies_error(text, &statements, &words);
     let passes = statements.is_empty() && is_error && !is_document && is_passing(text, &statements, &faults);
     let (statements, words): (Vec<Statement>, Vec<String>) = if passes {
         (vec![Statement::Transient], vec![text.trim().lines().next().unwrap_or_default().to_owned()])

@@ -3,11 +3,23 @@
 use serde_json::{Map, Value};
 
 use super::Statement;
+use super::content::{beginning, own_words};
 use super::words::{BEGINNINGS, COMPLAINTS};
 use crate::soft_errors::{is_about_the_call, is_failure, says_no};
 
 /// Keys of JSON whose value, if there is one, says that a call failed.
-const ERROR_KEYS: &[&str] = &["error", "errors", "err", "exception", "error_message", "errormessage", "fault"];
+const ERROR_KEYS: &[&str] = &[
+    "error",
+    "errors",
+    "err",
+    "exception",
+    "error_message",
+    "errormessage",
+    "errorcode",
+    "error_code",
+    "errortext",
+    "fault",
+];
 /// Keys of JSON whose value `false` says so.
 const SUCCESS_KEYS: &[&str] = &["ok", "success", "succeeded", "valid", "accepted"];
 /// Keys of JSON that hold a result beside an error in a part of it.
@@ -68,22 +80,53 @@ pub(super) fn reports_error(text: &str) -> bool {
         return true;
     }
     // Keys and values on lines.
-    let says_failed = lower.lines().take(5).any(|line| {
-        let line = line.trim();
-        ["success: false", "ok: false", "status: error", "status: failed"].contains(&line)
-            || line
-                .strip_prefix("error:")
-                .is_some_and(|rest| !matches!(rest.trim(), "" | "null" | "none" | "''" | "\"\""))
-    });
+    let says_failed = !is_document(&lower)
+        && lower.lines().take(5).any(|line| {
+            let line = line.trim();
+            ["success: false", "ok: false", "status: error", "status: failed"].contains(&line)
+                || line
+                    .strip_prefix("error:")
+                    .is_some_and(|rest| !matches!(rest.trim(), "" | "null" | "none" | "''" | "\"\""))
+        });
     if says_failed {
         return true;
     }
     let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
     let is_prose = text.len() <= MAX_PROSE_BYTES && lines <= MAX_PROSE_LINES && !is_document(&lower);
-    is_prose && !begins_with_success(&lower) && COMPLAINTS.iter().any(|words| lower.contains(words))
+    let told = if is_prose && !begins_with_success(&lower) { own_words(&lower) } else { String::new() };
+    COMPLAINTS.iter().any(|words| told.contains(words))
 }
 
 fn begins_as_error(head: &str) -> bool {
+    // A heading, and a politeness.
+    const NOUNS: &[&str] = &[
+        "handling",
+        "guide",
+        "log",
+        "logs",
+        "budget",
+        "rate",
+        "rates",
+        "codes",
+        "tracking",
+        "monitoring",
+        "messages",
+        "reporting",
+        "reference",
+        "pages",
+        "correction",
+        "recovery",
+        "types",
+        "analysis",
+        "catalog",
+    ];
+    let mut words = head.split([' ', '\n']);
+    if matches!(words.next(), Some("error" | "errors" | "exception" | "exceptions" | "timeout"))
+        && words.next().is_some_and(|next| NOUNS.contains(&next))
+        || head.starts_with("sorry for the ")
+    {
+        return false;
+    }
     let is_beginning = |words: &str| {
         head.strip_prefix(words).is_some_and(|rest| {
             !rest.starts_with(|c: char| c.is_alphanumeric() && words.len() > 1) || rest.starts_with("error")
@@ -153,7 +196,9 @@ fn is_explanation(lower: &str) -> bool {
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
         digits > 0 && rest[digits..].starts_with([':', '.', ' '])
     });
-    is_begun && is_conditional || is_definition || is_heading
+    let is_meaning = first.split(' ').nth(1) == Some("means") || first.contains(" status code indicates ");
+    let is_word = ["(n.)", "(adj.)", "(v.)", "(adv.)"].iter().any(|kind| first.contains(kind));
+    is_begun && is_conditional || is_definition || is_heading || is_meaning || is_word
 }
 
 /// Returns the status of an HTTP message (`HTTP/1.1 409 Conflict`, `404 Not Found`, `<h1>502 Bad Gateway</h1>`).
@@ -164,8 +209,43 @@ fn http_status(head: &str) -> Option<u16> {
     let digits = rest.get(..3).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
     let reason = rest[3..].trim_start();
     let status: u16 = digits.parse().ok()?;
-    let is_status = (100..600).contains(&status)
-        && (reason.is_empty() || reason.starts_with(|c: char| c.is_alphabetic() || matches!(c, ':' | '-')));
+    // What follows a status is its reason: "500 results" has none.
+    const REASONS: &[&str] = &[
+        "bad",
+        "client",
+        "conflict",
+        "error",
+        "failed",
+        "forbidden",
+        "found",
+        "gateway",
+        "gone",
+        "internal",
+        "invalid",
+        "length",
+        "method",
+        "moved",
+        "not",
+        "ok",
+        "page not",
+        "payload",
+        "precondition",
+        "request",
+        "server",
+        "service",
+        "temporary",
+        "too",
+        "unauthorized",
+        "unprocessable",
+        "unsupported",
+        "created",
+        "accepted",
+        "no content",
+        "http",
+    ];
+    let is_reason = REASONS.iter().any(|word| reason.starts_with(word));
+    let is_status =
+        (100..600).contains(&status) && (reason.is_empty() || is_reason || reason.starts_with([':', '-', '–', '<']));
     (is_status && !rest[3..].starts_with(|c: char| c.is_alphanumeric() || c == '.')).then_some(status)
 }
 
@@ -180,7 +260,12 @@ fn object_reports_error(object: &Map<String, Value>) -> bool {
         Value::Bool(true) => true,
     };
     let is_true = |key: &str| object.iter().any(|(name, value)| lower(name) == key && *value == Value::Bool(true));
-    let failed = object.iter().any(|(key, value)| SUCCESS_KEYS.contains(&lower(key).as_str()) && says_no(value));
+    // That something is not valid may be all that was asked for.
+    let is_answer = |key: &str| object.len() == 1 && key == "valid";
+    let failed = object.iter().any(|(key, value)| {
+        let key = lower(key);
+        SUCCESS_KEYS.contains(&key.as_str()) && !is_answer(&key) && says_no(value)
+    });
     if failed || is_bad_status(object) {
         return true;
     }
@@ -257,20 +342,48 @@ fn begins_with_success(lower: &str) -> bool {
         "not", "no", "cannot", "can't", "couldn't", "failed", "already", "if", "must", "could", "unless", "before",
         "nicht",
     ];
-    let first = lower.split(['.', '\n', '!']).next().unwrap_or_default();
-    let has = |words: &[&str]| first.split([' ', ',', ':']).any(|part| words.contains(&part));
-    has(DONE) && !has(NEGATIONS)
+    // Deeds, where no verb makes them a state.
+    const DEEDS: &[&str] = &[
+        "removed",
+        "fixed",
+        "booked",
+        "cancelled",
+        "canceled",
+        "revoked",
+        "imported",
+        "finished",
+        "complete",
+        "resolved",
+        "set",
+        "disabled",
+    ];
+    const VERBS: &[&str] = &["is", "are", "was", "were", "be", "been", "being", "has", "have", "the", "a"];
+    let first = lower.split(['.', '\n', '!', ';']).next().unwrap_or_default();
+    let words: Vec<&str> = first.split([' ', ',', ':']).collect();
+    let is_done = |at: usize| {
+        let is_last = at > 0 && at + 1 == words.len();
+        DONE.contains(&words[at])
+            || DEEDS.contains(&words[at])
+                && (words[at] != "set" || is_last)
+                && (at == 0 || !VERBS.contains(&words[at - 1]))
+    };
+    let needs_nothing = words[0] == "no" && words.iter().any(|word| ["required", "needed", "necessary"].contains(word));
+    needs_nothing || (0..words.len()).any(is_done) && !words.iter().any(|word| NEGATIONS.contains(word))
 }
 
 /// Returns true if the status or the code of an object is that of a failure.
 fn is_bad_status(object: &Map<String, Value>) -> bool {
     let lower = |key: &str| key.to_lowercase();
-    let status = ["status", "code", "statuscode", "status_code"]
+    let status = ["status", "code", "statuscode", "status_code", "result", "outcome"]
         .iter()
         .find_map(|key| object.iter().find(|(name, _)| lower(name) == *key))
         .map(|(_, value)| value);
     status.is_some_and(|status| match status {
-        Value::Number(number) => number.as_u64().is_some_and(|status| (400..600).contains(&status)),
+        // A negative code is that of a failure, where a reason stands beside it.
+        Value::Number(number) => {
+            number.as_u64().is_some_and(|status| (400..600).contains(&status))
+                || number.as_i64().is_some_and(|code| code < 0) && is_about_the_call(object)
+        }
         Value::String(text) => {
             let text = lower(text);
             ["error", "rejected", "denied"].contains(&text.as_str())
@@ -282,7 +395,7 @@ fn is_bad_status(object: &Map<String, Value>) -> bool {
 }
 
 /// Returns true if a short text that says what to do reports an error, although none of its words says so.
-pub(super) fn implies_error(text: &str, statements: &[Statement]) -> bool {
+pub(super) fn implies_error(text: &str, statements: &[Statement], words: &[String]) -> bool {
     let lower = text.trim().to_lowercase();
     let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
     let is_prose = text.len() <= MAX_PROSE_BYTES
@@ -291,7 +404,7 @@ pub(super) fn implies_error(text: &str, statements: &[Statement]) -> bool {
         && !is_explanation(&lower)
         && !is_statistic(&lower)
         && !lower.starts_with(['{', '[', '<']);
-    let has_succeeded = begins_with_success(&lower);
+    let has_succeeded = begins_with_success(&lower) || own_words(&lower).is_empty();
     let is_negative =
         lower.starts_with("no ") || lower.contains(" not ") || lower.contains("n't ") || lower.contains("instead");
     let says = |statement: &Statement| match statement {
@@ -303,7 +416,12 @@ pub(super) fn implies_error(text: &str, statements: &[Statement]) -> bool {
         }
         _ => true,
     };
-    is_prose && !has_succeeded && statements.iter().any(says)
+    // What follows later is content.
+    let end = beginning(&lower).len();
+    let is_told = |words: &String| lower.find(&words.to_lowercase()).is_none_or(|at| at < end);
+    is_prose
+        && !has_succeeded
+        && statements.iter().zip(words).any(|(statement, words)| says(statement) && is_told(words))
 }
 
 /// Returns true if a text in lower case is a mail, a log, a table, a page, or a list of what was found.
@@ -325,10 +443,15 @@ pub(super) fn is_document(lower: &str) -> bool {
         "subject:",
         "def ",
         "ticket ",
+        "hi ",
+        "hi,",
+        "hi!",
+        "hello",
     ];
     let first = lower.lines().next().unwrap_or_default();
     let is_mail = lower.starts_with("from:") && lower.contains("\nsubject:");
-    let is_summary = first.contains(" passed") || first.contains("no matches found");
+    let is_result = |line: &str| line.starts_with(|c: char| c.is_ascii_digit()) && line.contains(" passed");
+    let is_summary = first.contains(" passed") || first.contains("no matches found") || lower.lines().any(is_result);
     let is_dated = |line: &&str| {
         line.get(..4).is_some_and(|year| year.bytes().all(|byte| byte.is_ascii_digit())) && line[4..].starts_with('-')
     };
@@ -339,7 +462,8 @@ pub(super) fn is_document(lower: &str) -> bool {
     let has_rows = lines > 2 && (lower.lines().skip(1).take(2).any(is_rule) || lower.ends_with(" rows)"));
     let is_log = lines > 2 && lower.lines().filter(is_dated).count() * 2 > lines;
     let cells = |line: &str| line.matches([',', '|']).count();
-    let is_table = lines > 2 && !first.contains([' ', ':', '.']) && cells(first) > 0
+    let is_table = lines > 1 && first.trim().split("  ").filter(|cell| !cell.is_empty()).count() > 2
+        || lines > 2 && !first.contains([' ', ':', '.']) && cells(first) > 0
         || lines > 1
             && first.starts_with('|')
             && lower.lines().all(|line| line.trim().is_empty() || line.starts_with('|'));

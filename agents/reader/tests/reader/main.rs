@@ -2,6 +2,7 @@
 // Clippy allows `unwrap` only inside of test functions, and not in what they share.
 #![allow(clippy::unwrap_used)]
 
+mod content;
 mod english;
 mod episode;
 mod lookup;

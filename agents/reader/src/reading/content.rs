@@ -1,0 +1,213 @@
+//! Content in which words of errors stand: what others have written, and what is shown, found or counted.
+
+/// Returns the part of a prose text in lower case in which complaints count: without what is quoted or in parentheses, without what a
+/// program prints or a list shows, and without the words that something is *not* missing or wrong. Empty for a list, for code and for records
+/// of many lines.
+pub(super) fn own_words(lower: &str) -> String {
+    let lower = without_remarks(lower);
+    let lines: Vec<&str> = lower.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let Some(first) = lines.first() else { return String::new() };
+    let shows = |line: &&&str| is_item(line) || is_code(line) || is_record(line);
+    let all = |is: fn(&str) -> bool| lines.len() > 1 && lines.iter().all(|line| is(line));
+    if all(|line| line.starts_with('[')) || is_heading(first, &lines[1..]) || is_tree(&lower) {
+        return String::new();
+    }
+    // A heading above a list of complaints is not one of its items.
+    if shows(&first) && (lines.len() > 1 || is_code(first) || first.starts_with(['★', '☆'])) {
+        return String::new();
+    }
+    let told: Vec<&str> = lines.iter().filter(|line| !is_code(line)).copied().collect();
+    without_none(&beginning(&without_quoted(&told.join("\n"))))
+}
+
+/// Returns the first sentence, and the second if the first tells a state: "The order is shipped. It cannot be changed."
+pub(super) fn beginning(text: &str) -> String {
+    const STATES: &[&str] = &[
+        "is", "are", "was", "were", "has", "have", "had", "needs", "belongs", "ist", "hat", "sind", "est", "only",
+        "you", "i",
+    ];
+    let ends = text.match_indices(['.', '!', '?', '\n']).filter(|(at, sign)| {
+        let rest = &text[at + sign.len()..];
+        *sign == "\n" || rest.is_empty() || rest.starts_with([' ', '\n'])
+    });
+    let mut ends = ends.map(|(at, sign)| at + sign.len());
+    let first = ends.next().unwrap_or(text.len());
+    let tells = text[..first].split(|c: char| !c.is_alphanumeric()).any(|word| STATES.contains(&word));
+    let end = if tells || text[..first].trim_end().ends_with(':') { text.len() } else { first };
+    text[..end].to_owned()
+}
+
+/// Returns true for the heading of a document: a few words without an end, above other lines.
+fn is_heading(first: &str, rest: &[&str]) -> bool {
+    let words = first.split(' ').count();
+    first.starts_with("q: ")
+        || first.starts_with("## ")
+        || first.starts_with("### ")
+        || words <= 2 && !rest.is_empty() && first.chars().all(|c| c.is_alphabetic() || c == ' ')
+}
+
+/// Returns true for keys above indented ones.
+fn is_tree(lower: &str) -> bool {
+    let mut lines = lower.lines();
+    let is_key = |line: &str| line.ends_with(':') && !line.contains(' ') && !line.contains("error");
+    lines.next().is_some_and(is_key) && lines.next().is_some_and(|next| next.starts_with("  ") && next.contains(':'))
+}
+
+/// Returns true for an item of a list that is numbered, ticked or rated: "1. …", "[2] …", "#412 …", "- [ ] …", "★★☆ …".
+fn is_item(line: &str) -> bool {
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    let numbered = digits(line);
+    let rest = &line[numbered..];
+    numbered > 0 && numbered <= 3 && (rest.starts_with(". ") || rest.starts_with(") "))
+        || line.strip_prefix('[').is_some_and(|rest| digits(rest) > 0 && rest[digits(rest)..].starts_with("] "))
+        || line.strip_prefix('#').is_some_and(|rest| digits(rest) > 0 && rest[digits(rest)..].starts_with(' '))
+        || line.starts_with("- [")
+        || line.starts_with(['★', '☆'])
+}
+
+/// Returns true for a line of a program, a patch, or what searching files prints.
+fn is_code(line: &str) -> bool {
+    const BEGINNINGS: &[&str] = &[
+        "raise ",
+        "throw ",
+        "return ",
+        "echo ",
+        "console.",
+        "print(",
+        "printf",
+        "//",
+        "/*",
+        "* ",
+        "#include",
+        "import ",
+        "from ",
+        "def ",
+        "fn ",
+        "func ",
+        "function ",
+        "class ",
+        "const ",
+        "let ",
+        "var ",
+        "if (",
+        "if !",
+        "else",
+        "}",
+        "+ ",
+        "@@",
+        "--- ",
+        "+++ ",
+        "#!",
+        "diff --",
+        "assert",
+        "expect(",
+        "<!--",
+        "run ",
+    ];
+    const PARTS: &[&str] =
+        &["throw new ", "raise valueerror", "console.error", "return -1", " || echo ", "*/", "();", ") {", "=> {"];
+    BEGINNINGS.iter().any(|beginning| line.starts_with(beginning))
+        || PARTS.iter().any(|part| line.contains(part))
+        || line.ends_with(['{', ';'])
+        || is_place_of_match(line)
+}
+
+/// Returns true for a match in a file as searching prints it: "src/check.py:14: …".
+fn is_place_of_match(line: &str) -> bool {
+    let Some((path, rest)) = line.split_once(':') else { return false };
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let is_path = !path.contains(' ') && path.contains('.') && !path.ends_with('.');
+    is_path && digits > 0 && rest[digits..].starts_with(':') && !rest[digits + 1..].trim_start().starts_with("error")
+}
+
+/// Returns true for a record of a log: it begins with a time or a severity in brackets.
+fn is_record(line: &str) -> bool {
+    let bytes = line.as_bytes();
+    if bytes.len() > 6
+        && bytes[2] == b':'
+        && bytes[5] == b' '
+        && [0, 1, 3, 4].iter().all(|at| bytes[*at].is_ascii_digit())
+    {
+        return true;
+    }
+    let is_time = line.len() > 8 && line.bytes().take(8).all(|byte| byte.is_ascii_digit() || b":/-".contains(&byte));
+    is_time && line.contains([':', '/'])
+}
+
+/// Removes the remarks of a page.
+fn without_remarks(text: &str) -> String {
+    let mut parts = text.split("<!--");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |out, part| out + part.split_once("-->").map_or("", |(_, rest)| rest))
+}
+
+/// Replaces what is quoted by blanks, where more than one word is. Quotes around one word name it.
+fn without_quoted(text: &str) -> String {
+    const PAIRS: &[(char, char)] =
+        &[('"', '"'), ('“', '”'), ('„', '“'), ('«', '»'), ('`', '`'), ('\'', '\''), ('(', ')')];
+    // What is all in parentheses is said.
+    if text.starts_with('(') {
+        return text.to_owned();
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(|c| PAIRS.iter().any(|(open, _)| *open == c)) {
+        let open = rest[at..].chars().next().unwrap_or(' ');
+        let close = PAIRS.iter().find(|(one, _)| *one == open).map_or(open, |(_, close)| *close);
+        let inner = &rest[at + open.len_utf8()..];
+        // An apostrophe opens nothing within a word.
+        let is_in_word = open == '\'' && rest[..at].ends_with(char::is_alphanumeric);
+        let end = inner.find(close).filter(|end| {
+            let quoted = &inner[..*end];
+            !is_in_word && quoted.contains(' ') && !quoted.contains('\n')
+        });
+        match end {
+            Some(end) => {
+                out.push_str(&rest[..at]);
+                out.push(' ');
+                rest = &inner[end + close.len_utf8()..];
+            }
+            None => {
+                out.push_str(&rest[..at + open.len_utf8()]);
+                rest = inner;
+            }
+        }
+    }
+    out + rest
+}
+
+/// Removes what is said not to be the case: "0 failed", "no errors", "nothing is missing", "none are missing", "never fails".
+fn without_none(text: &str) -> String {
+    const NONE: &[&str] = &["0", "no", "none", "nothing", "never", "without", "zero", "keine", "keinen", "kein"];
+    const STATES: &[&str] = &[
+        "error",
+        "errors",
+        "failure",
+        "failures",
+        "failed",
+        "fail",
+        "fails",
+        "missing",
+        "invalid",
+        "wrong",
+        "rejected",
+        "refused",
+        "denied",
+        "conflict",
+        "conflicts",
+        "timeouts",
+        "unexpected",
+        "warnings",
+        "fehler",
+        "expired",
+    ];
+    let is_word = |word: &str, list: &[&str]| list.contains(&word.trim_matches(|c: char| !c.is_alphanumeric()));
+    let mut words: Vec<&str> = text.split_inclusive([' ', '\n']).collect();
+    for at in 0..words.len() {
+        let word = words[at].trim();
+        if is_word(word, STATES) && (1..=3).any(|back| at >= back && is_word(words[at - back].trim(), NONE)) {
+            words[at] = " ";
+        }
+    }
+    words.concat()
+}
