@@ -362,6 +362,13 @@ mod tests {
             "%E2%80%8b",
             "&nbsp;",
             "&#8203;",
+            "-",
+            " - ",
+            "_",
+            "\u{1b}[31m",
+            "\\u001b[0;1m",
+            "\\\\n",
+            "\\\\u200b",
         ]
         .map(between);
         let escapes = [
@@ -373,12 +380,17 @@ mod tests {
             escaped(&|c| format!("&#{c};")),
             escaped(&|c| format!("&#x{c:X};")),
             escaped(&|c| format!("%{c:02x}\n")),
+            escaped(&|c| format!("\\\\u{c:04x}")),
+            serde_json::to_string(&serde_json::to_string(KEY).unwrap())
+                .unwrap()
+                .replace("\"\\\"", "")
+                .replace("\\\"\"", ""),
         ];
         for text in spelled.into_iter().chain(escapes).chain([hex.clone(), hex.to_lowercase()]) {
             let clean = secrets().redact_all(&format!("«{text}»"));
             let rest = clean.strip_prefix("«[key]").unwrap_or_else(|| panic!("{clean} of {text}"));
             // Only the separator after the last character may be left.
-            assert!(rest.len() < 12 && !rest.contains("5e"), "{clean} of {text}");
+            assert!(rest.len() < 16 && !rest.contains("5e"), "{clean} of {text}");
         }
     }
 

@@ -1,7 +1,8 @@
 //! The spellings in which a server may repeat a secret, and the search for them.
 //!
 //! A spelling is a sequence of ASCII characters: the secret itself, its hexadecimal digits, or what its bytes become
-//! inside a Base64 text. Each character may be escaped, and blanks and invisible characters may stand between two.
+//! inside a Base64 text. Each character may be escaped, also more than once, and blanks, invisible characters, the colors of a terminal and
+//! single signs may stand between two.
 
 use std::ops::Range;
 
@@ -12,6 +13,8 @@ use crate::is_unsafe;
 const MIN_TAIL_BYTES: usize = 6;
 /// The largest number of blanks and invisible characters between two characters of a spelling.
 const MAX_SEPARATORS: usize = 256;
+/// The largest number of backslashes that begin one escape: JSON in JSON in JSON.
+const MAX_BACKSLASHES: usize = 8;
 
 /// One spelling of a secret. Case is ignored, because hosts and content types are lowercased.
 #[derive(Clone, PartialEq, Eq)]
@@ -120,7 +123,7 @@ impl Spelling {
                             next.push(at + length);
                         }
                     }
-                    match separator_length(&text[at..]) {
+                    match separator_length(&text[at..], self.is_word) {
                         Some(length) => at += length,
                         None => break,
                     }
@@ -164,15 +167,25 @@ impl StartBytes {
     }
 }
 
-/// Returns the possible first bytes of a text with their lengths: verbatim, and decoded from an escape.
-fn readings(text: &[u8]) -> [Option<(u8, usize)>; 2] {
-    let escaped = match text {
+/// Returns the possible first bytes of a text with their lengths: verbatim, decoded from an escape, and from one that was escaped again.
+fn readings(text: &[u8]) -> [Option<(u8, usize)>; 3] {
+    let surplus = surplus_backslashes(text);
+    let again = escaped(&text[surplus..]).filter(|_| surplus > 0).map(|(byte, length)| (byte, length + surplus));
+    [text.first().map(|byte| (*byte, 1)), escaped(text), again]
+}
+
+/// Returns the number of backslashes before the one that begins an escape.
+fn surplus_backslashes(text: &[u8]) -> usize {
+    text.iter().take(MAX_BACKSLASHES).take_while(|byte| **byte == b'\\').count().saturating_sub(1)
+}
+
+fn escaped(text: &[u8]) -> Option<(u8, usize)> {
+    match text {
         [b'%', a, b, ..] => hex_digits(&[*a, *b]).and_then(|value| Some((u8::try_from(value).ok()?, 3))),
         [b'\\', c @ (b'/' | b'"' | b'\'' | b'\\'), ..] => Some((*c, 2)),
         [b'\\' | b'&', ..] => character(text).and_then(|(value, length)| Some((u8::try_from(value).ok()?, length))),
         _ => None,
-    };
-    [text.first().map(|byte| (*byte, 1)), escaped]
+    }
 }
 
 /// Decodes an escape of a character as in JSON, JavaScript, Rust, or HTML.
@@ -213,8 +226,26 @@ fn hex_digits(digits: &[u8]) -> Option<u32> {
     u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
 
-/// Returns the length of a blank or an invisible character at the start of a text, which may be escaped.
-fn separator_length(text: &[u8]) -> Option<usize> {
+/// Returns the length of what may stand between two characters of a spelling: a blank or an invisible character, which may be escaped, a
+/// sequence that colors a terminal, or, unless the spelling is a word, a sign.
+fn separator_length(text: &[u8], is_word: bool) -> Option<usize> {
+    let first = text.first()?;
+    if !is_word && b"-_.,:;|/*".contains(first) {
+        return Some(1);
+    }
+    let surplus = surplus_backslashes(text);
+    let (text, before) = (&text[surplus..], surplus);
+    let length = blank_length(text)?;
+    // The rest of `ESC [ 31 m`.
+    let is_escape = text[0] == 0x1b || character(text).is_some_and(|(value, _)| value == 0x1b);
+    let color = text[length..].strip_prefix(b"[").filter(|_| is_escape).map_or(0, |rest| {
+        let digits = rest.iter().take(16).take_while(|byte| byte.is_ascii_digit() || **byte == b';').count();
+        if rest.get(digits).is_some_and(u8::is_ascii_alphabetic) { digits + 2 } else { 0 }
+    });
+    Some(before + length + color)
+}
+
+fn blank_length(text: &[u8]) -> Option<usize> {
     let is_separator = |c: char| c.is_whitespace() || is_unsafe(c) || matches!(c, '\u{34f}' | '\u{fe00}'..='\u{fe0f}');
     match text.first()? {
         b'\\' | b'&' => {
