@@ -19,7 +19,7 @@ pub(crate) struct Limit {
 }
 
 /// All limits, in the order of outputs.
-pub(crate) const LIMITS: [Limit; 12] = [
+pub(crate) const LIMITS: [Limit; 15] = [
     // platform.openai.com/docs/api-reference/chat: `function.name` is of a-z, A-Z, 0-9, underscores and dashes, at most 64 characters.
     Limit { client: "OpenAI", breaks: |tool| name(tool, 64, "_-") },
     // The errors of the API: "String should match pattern '^[a-zA-Z0-9_-]{1,128}$'" (github.com/microsoft/wassette/issues/56), "String
@@ -61,9 +61,15 @@ pub(crate) const LIMITS: [Limit; 12] = [
     },
     // The error of the API: "Invalid value at '...enum[0]' (TYPE_STRING), 7" (github.com/weave-os/router/pull/65).
     Limit { client: "Gemini", breaks: |tool| in_schema(tool, "options that are no texts", &has_other_options) },
+    // spec.openapis.org/oas/v3.0.3#schema-object: "Value MUST be a string. Multiple types via an array are not supported."
+    Limit { client: "Gemini", breaks: |tool| in_schema(tool, "a list of types", &has_types) },
+    // cloud.google.com/vertex-ai/generative-ai/docs/reference, `FunctionDeclaration`: the name of a function, and those of its parameters,
+    // "must start with a letter or an underscore"; parameters have letters, digits and underscores, at most 64.
+    Limit { client: "Vertex AI", breaks: first_sign },
+    Limit { client: "Vertex AI", breaks: |tool| other_names(tool, "_", true) },
     // The error of the API, about fields at the root: "Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'"
     // (github.com/beautyfree/appstore-connect-mcp/issues/2).
-    Limit { client: "Anthropic", breaks: other_names },
+    Limit { client: "Anthropic", breaks: |tool| other_names(tool, "_.-", false) },
     // json-schema.org/draft/2020-12/json-schema-core, section 8.2.3: what a reference leads to has to be there.
     Limit { client: "all clients", breaks: unresolved },
     // spec.openapis.org/oas/v3.0.3#schema-object: `nullable` is a keyword of OpenAPI 3.0. JSON Schema has the type "null".
@@ -124,10 +130,26 @@ fn has_other_options(part: &Map<String, Value>) -> bool {
     part.get("enum").and_then(Value::as_array).is_some_and(|options| !options.iter().all(Value::is_string))
 }
 
-fn other_names(tool: &Value) -> Option<String> {
-    let is_known = |name: &String| {
+fn has_types(part: &Map<String, Value>) -> bool {
+    part.get("type").is_some_and(Value::is_array)
+}
+
+fn first_sign(tool: &Value) -> Option<String> {
+    let name = tool["name"].as_str()?;
+    let first = name.chars().next().filter(|c| !begins_name(*c))?;
+    Some(format!("a name that begins with {first:?}"))
+}
+
+fn begins_name(c: char) -> bool {
+    c.is_ascii_alphabetic() || c == '_'
+}
+
+/// Returns a field at the root whose name has other signs than letters, digits and `others`, or, if `is_identifier`, begins with one.
+fn other_names(tool: &Value, others: &str, is_identifier: bool) -> Option<String> {
+    let is_known = |name: &&String| {
         (1..=64).contains(&name.len())
-            && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'))
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || others.contains(c))
+            && (!is_identifier || name.starts_with(begins_name))
     };
     let name = tool["inputSchema"]["properties"].as_object()?.keys().find(|name| !is_known(name))?;
     Some(format!("a field with the name {name:?}"))
@@ -189,6 +211,9 @@ mod tests {
         );
         let lost = field(json!({"$ref": "#/$defs/none"}));
         assert_eq!(lost, ["Gemini: `$ref`", "all clients: a `$ref` that leads nowhere"]);
-        assert_eq!(of(json!({"properties": {"a b": {}}})).len(), 1);
+        assert_eq!(of(json!({"properties": {"a b": {}}})).len(), 2);
+        assert_eq!(of(json!({"properties": {"a-b": {}, "c": {}}})), ["Vertex AI: a field with the name \"a-b\""]);
+        assert_eq!(broken("2fa", json!({"type": "object"})), ["Vertex AI: a name that begins with '2'"]);
+        assert_eq!(field(json!({"type": ["string", "null"]})), ["Gemini: a list of types"]);
     }
 }
