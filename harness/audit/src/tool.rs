@@ -36,6 +36,9 @@ struct Subject<'t> {
     /// The first answer to the base call.
     first: Option<&'t Answer>,
     state: BaseState,
+    /// The texts with which the base call is refused when it is sent again, without what was sent: what it creates exists then, or what it
+    /// changes is gone.
+    again: Vec<String>,
     statements: Vec<Statement>,
     /// The tool, and then all others of the server.
     tools: Vec<ToolSpec>,
@@ -66,6 +69,13 @@ impl Subject<'_> {
             {
                 return AnswerKind::Warned;
             }
+        }
+        // A call that says what the right one says when it comes again was read as the right one. One that somebody declares may be about it.
+        let is_again = || {
+            draft.kind != ProbeKind::Declared && self.again.contains(&without_values(&answer.text, &draft.arguments))
+        };
+        if kind.is_refusal() && is_again() {
+            return AnswerKind::Environment;
         }
         if kind != AnswerKind::AcceptedOther {
             return kind;
@@ -115,7 +125,7 @@ impl Auditor<'_, '_> {
             }
         };
         let Tried { arguments, source, state, answers } = tried;
-        let first = answers.first();
+        let first = answers.iter().find(|answer| !answer.is_refusal()).or(answers.first());
         let is_refused = matches!(state, BaseState::Refused | BaseState::RefusedSoftly);
         let refusal = answers.iter().find(|answer| answer.is_refusal()).or(first).filter(|_| is_refused);
         tool.base = Some(Base {
@@ -156,7 +166,9 @@ impl Auditor<'_, '_> {
         tool.left_out = left_out;
         drafts.extend(wrong);
         let planned = drafts.len();
-        let subject = Subject {
+        let again = answers.iter().filter(|answer| !is_refused && answer.is_refusal());
+        let mut subject = Subject {
+            again: again.map(|answer| without_values(&answer.text, &arguments)).collect(),
             definition,
             spec,
             schema,
@@ -169,6 +181,10 @@ impl Auditor<'_, '_> {
         for draft in drafts {
             let probe = self.probe(&subject, draft)?;
             let ended = matches!(probe.answer, AnswerKind::Slow | AnswerKind::Died);
+            // A mistake that was accepted may have changed what the right call needs.
+            if accepted && !tool.read_only && probe.answer.is_accepted() {
+                subject.again.extend(self.refusal_now(&definition.name, &arguments)?);
+            }
             tool.probes.push(probe);
             if ended {
                 // It is likely to happen again, and each time costs seconds.
@@ -216,13 +232,23 @@ impl Auditor<'_, '_> {
         }
         let is_soft = |answer: &Answer| reports_error(answer, spec, &arguments);
         let state = end.unwrap_or_else(|| match answers.as_slice() {
-            [first, second] if first.is_refusal() || second.is_refusal() => BaseState::Refused,
+            [first, second] if first.is_refusal() && second.is_refusal() => BaseState::Refused,
+            // What a call creates exists when it comes again.
+            [first, second] if first.is_refusal() != second.is_refusal() => BaseState::Volatile,
             // A switch says something else each time.
             [first, second] if is_soft(first) && is_soft(second) => BaseState::RefusedSoftly,
             [first, second] if first.hash != second.hash => BaseState::Volatile,
             _ => BaseState::Accepted,
         });
         Ok(Tried { arguments, source, state, answers })
+    }
+
+    /// Returns the text with which the base call is refused now, without what was sent.
+    fn refusal_now(&mut self, tool: &str, arguments: &Value) -> Result<Option<String>, AuditError> {
+        Ok(match self.call(tool, arguments)? {
+            Called::Answered(answer) if answer.is_refusal() => Some(without_values(&answer.text, arguments)),
+            _ => None,
+        })
     }
 
     /// Changes a refused base call as the text says, until it is accepted or the text says nothing more.
@@ -359,8 +385,10 @@ impl Auditor<'_, '_> {
                         _ => None,
                     };
                     let refusal = subject.refusal();
-                    let is_base_refusal =
-                        |text: &str, sent: &Value| refusal.as_ref() == Some(&without_values(text, sent));
+                    let is_base_refusal = |text: &str, sent: &Value| {
+                        let text = without_values(text, sent);
+                        refusal.as_ref() == Some(&text) || subject.again.contains(&text)
+                    };
                     let (intended, sent) = (&draft.intended, &draft.arguments);
                     probe.repaired = Some(repairs(spec, schema, intended, sent, &answer, is_base_refusal, &mut call));
                 }

@@ -7,6 +7,9 @@ pub enum McpError {
     /// The program cannot be started.
     #[error("`{program}` cannot be started: {source}")]
     Start { program: String, source: Arc<io::Error> },
+    /// The program is to get a variable that there is not.
+    #[error("`{program}` is to get the environment variable `{}`, which is not set", escaped(name))]
+    Variable { program: String, name: String },
     #[error("`{program}` ended ({status}) before it answered `{method}`{}", last(words))]
     Ended {
         program: String,
@@ -102,6 +105,7 @@ impl McpError {
     /// Returns a way out, where there is one besides repairing the server.
     pub fn help(&self) -> Option<&'static str> {
         match self {
+            McpError::Variable { .. } => Some("set it, to an empty value if need be, or do not name it with `--env`"),
             McpError::Start { .. } => Some("give the command as you would type it, after `--`; only PATH is searched"),
             McpError::Ended { words, .. } | McpError::Silent { words, .. } | McpError::Closed { words, .. }
                 if !words.is_empty() =>

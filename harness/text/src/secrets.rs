@@ -246,11 +246,12 @@ impl Secrets {
                 return Err(TimeLimitExceeded);
             }
             let found = self.spellings.iter().filter_map(|spelling| spelling.find_at(bytes, start, copied, end));
-            // A spelling begins and ends with ASCII, so both ends are character boundaries.
             let Some(found) = found.max_by_key(|found| found.end) else {
                 at = start + 1;
                 continue;
             };
+            // What is found may end within a character, if only its beginning is the same.
+            let found = text.floor_char_boundary(found.start).max(copied)..text.ceil_char_boundary(found.end);
             let out = clean.get_or_insert_default();
             out.push_str(&text[copied..found.start]);
             out.push_str(REDACTED);
@@ -392,6 +393,35 @@ mod tests {
             // Only the separator after the last character may be left.
             assert!(rest.len() < 16 && !rest.contains("5e"), "{clean} of {text}");
         }
+    }
+
+    #[test]
+    fn a_key_with_other_letters_is_found() {
+        let secrets = |key: &str| {
+            let mut secrets = Secrets::default();
+            secrets.add(key);
+            secrets
+        };
+        for text in [
+            "passwortü99",
+            "PASSWORTÜ99",
+            "passwort\\u00fc99",
+            "passwort\\u00FC99",
+            "passwort&#252;99",
+            "p-a-s-s-w-o-r-t-ü-9-9",
+        ] {
+            assert_eq!(secrets("passwortü99").mask(&format!("login of {text} failed")), "login of [key] failed");
+        }
+        // A beginning may end within a letter of another word.
+        assert_eq!(secrets("passwortü").mask("passwortö"), "[key]");
+        let key = "Qw3rTy7uIoPz9XcV";
+        for text in
+            ["Qw3r' + 'Ty7uIoPz9XcV", "**Qw3r**Ty7uIoPz9XcV", "Qw3rTy7u\\\nIoPz9XcV", "[\"Q\",\"w3rTy7uIoPz9XcV\"]"]
+        {
+            let clean = secrets(key).mask(text);
+            assert!(clean.contains(REDACTED) && !clean.contains("XcV"), "{clean} of {text}");
+        }
+        assert_eq!(secrets("a/b?c=d&e/f").mask("a%252Fb%253fc%253Dd%2526e%252Ff"), REDACTED);
     }
 
     #[test]

@@ -41,3 +41,19 @@ fn base_calls_alone_are_found() {
     );
     assert_eq!(report.tools[0].base.as_ref().unwrap().state, BaseState::Accepted);
 }
+
+/// What a call creates exists when it comes again: that is no refusal of the call, and no fault of the mistakes that are accepted like it.
+#[test]
+fn a_call_that_can_be_made_once_is_accepted() {
+    let rules = json!([
+        [["!name:string"], "!name: expected string"],
+        [["&name"], "!An item named '{name}' already exists"],
+        [[], "created {name}"]
+    ]);
+    let report = answering(&[("create", fields(&[("name!", "string")]), rules)], &options());
+    assert_eq!(report.tools[0].base.as_ref().unwrap().state, BaseState::Volatile);
+    assert!(!findings(&report).iter().any(|(id, ..)| *id == "base-refused"), "{:?}", report.findings);
+    let undeclared = report.tools[0].probes.iter().find(|probe| probe.arguments.get("hb_extra").is_some()).unwrap();
+    assert_eq!((undeclared.answer, undeclared.points), (AnswerKind::Environment, None));
+    assert_eq!(answer_to(&report, "wrong_type", "name"), (AnswerKind::IsError, Some(100.0)));
+}

@@ -32,6 +32,9 @@ impl ServerArgs {
         let path = folder.to_string_lossy();
         let words: Vec<String> = self.words(folder).iter().map(|word| word.replace("{dir}", &path)).collect();
         let command = ServerCommand::new(&words, &self.env).ok_or_else(no_command)?;
+        if let Some(unset) = self.env.iter().find(|name| std::env::var_os(name).is_none()) {
+            return Err(McpError::Variable { program: words[0].clone(), name: unset.clone() });
+        }
         Ok(Endpoint::Command(ServerCommand { dir: Some(folder.into()), ..command }))
     }
 

@@ -37,6 +37,18 @@ impl Spelling {
             |characters: Vec<u8>| Spelling { characters, is_word: false, shares_before: false, shares_after: false };
         let hex = secret.bytes().flat_map(|byte| format!("{byte:02x}").into_bytes()).collect();
         let mut all = vec![unshared(secret.as_bytes().to_vec()), unshared(hex)];
+        if !secret.is_ascii() {
+            // Other letters are escaped by some, and have another case.
+            let escaped = |c: char| if c.is_ascii() { c.to_string() } else { format!("\\u{:04x}", u32::from(c)) };
+            let numbered = |c: char| if c.is_ascii() { c.to_string() } else { format!("&#{};", u32::from(c)) };
+            let others = [
+                secret.chars().map(escaped).collect(),
+                secret.chars().map(numbered).collect(),
+                secret.to_uppercase(),
+                secret.to_lowercase(),
+            ];
+            all.extend(others.map(|other: String| unshared(other.into_bytes())));
+        }
         // The characters depend on the position of the first byte in its group of three.
         all.extend((0..3).map(|position| Spelling::base64(secret.as_bytes(), position)));
         all
@@ -169,6 +181,10 @@ impl StartBytes {
 
 /// Returns the possible first bytes of a text with their lengths: verbatim, decoded from an escape, and from one that was escaped again.
 fn readings(text: &[u8]) -> [Option<(u8, usize)>; 3] {
+    if let Some([a, b, ..]) = text.strip_prefix(b"%25") {
+        let byte = hex_digits(&[*a, *b]).and_then(|value| u8::try_from(value).ok());
+        return [Some((b'%', 1)), escaped(text), byte.map(|byte| (byte, 5))];
+    }
     let surplus = surplus_backslashes(text);
     let again = escaped(&text[surplus..]).filter(|_| surplus > 0).map(|(byte, length)| (byte, length + surplus));
     [text.first().map(|byte| (*byte, 1)), escaped(text), again]
@@ -230,8 +246,12 @@ fn hex_digits(digits: &[u8]) -> Option<u32> {
 /// sequence that colors a terminal, or, unless the spelling is a word, a sign.
 fn separator_length(text: &[u8], is_word: bool) -> Option<usize> {
     let first = text.first()?;
-    if !is_word && b"-_.,:;|/*".contains(first) {
+    if !is_word && b"-_.,:;|/*+`'\"[]".contains(first) {
         return Some(1);
+    }
+    // A line that goes on in the next one.
+    if text.starts_with(b"\\\n") {
+        return Some(2);
     }
     let surplus = surplus_backslashes(text);
     let (text, before) = (&text[surplus..], surplus);
