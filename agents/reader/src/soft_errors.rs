@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use regex::{RegexSet, RegexSetBuilder};
+use regex::{Regex, RegexSet, RegexSetBuilder};
 use serde_json::{Map, Value};
 
 use crate::reading::denies_existence;
@@ -19,6 +19,14 @@ static PATTERNS: LazyLock<RegexSet> = LazyLock::new(|| {
     RegexSetBuilder::new(patterns).case_insensitive(true).build().expect("the wordings are tested")
 });
 
+/// What Codex writes before the output of a tool, with the exit status of a shell.
+static HEAD: LazyLock<Regex> = LazyLock::new(|| {
+    let line = r"(?:Chunk ID|Wall time|Original token count|Total output lines): [^\n]*\n";
+    let exit = r"(?:Exit code:|Process exited with code) (-?\d+)\n";
+    Regex::new(&format!(r"^(?:{line}|{exit}|Process running with [^\n]*\n)+Output:(?:\n|$)"))
+        .expect("the pattern is tested")
+});
+
 /// A text without its wrappings.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Unwrapped {
@@ -32,12 +40,13 @@ pub struct Unwrapped {
 /// Unwraps the text blocks of a result.
 pub fn unwrap_blocks(blocks: &[String]) -> Unwrapped {
     let mut whole = Unwrapped::default();
-    for (n, block) in blocks.iter().enumerate() {
+    for block in blocks {
         let part = unwrap(block);
-        if n > 0 {
-            whole.text.push('\n');
-        } else {
+        // A block may be only a head, and the judgement is that of the text behind it.
+        if whole.text.is_empty() {
             whole.is_error_text = part.is_error_text;
+        } else {
+            whole.text.push('\n');
         }
         whole.text.push_str(&part.text);
         whole.is_flagged |= part.is_flagged;
@@ -48,32 +57,33 @@ pub fn unwrap_blocks(blocks: &[String]) -> Unwrapped {
 /// Unwraps nested JSON, and Python's text of a result.
 pub fn unwrap(text: &str) -> Unwrapped {
     let mut inner: Option<String> = None;
-    let mut is_flagged = false;
+    let (mut is_flagged, mut is_success) = (false, false);
     for level in 0..=MAX_LEVELS {
         let current = inner.as_deref().unwrap_or(text);
         let step = if level < MAX_LEVELS { peel(current) } else { None };
         match step {
             Some(Layer::Wrapping { text, is_error }) => {
-                is_flagged |= is_error;
+                is_flagged |= is_error == Some(true);
+                is_success |= is_error == Some(false);
                 inner = Some(text);
             }
             Some(Layer::Json(value)) => {
                 is_flagged |= value.get("isError") == Some(&Value::Bool(true));
-                let is_error_text = is_error_json(&value);
+                let is_error_text = !is_success && is_error_json(&value);
                 return Unwrapped { text: current.to_owned(), is_flagged, is_error_text };
             }
             None => break,
         }
     }
     let text = inner.unwrap_or_else(|| text.to_owned());
-    let is_error_text = is_error_wording(&text);
+    let is_error_text = !is_success && is_error_wording(&text);
     Unwrapped { text, is_flagged, is_error_text }
 }
 
 /// A layer of a text.
 enum Layer {
-    /// A wrapping around another text.
-    Wrapping { text: String, is_error: bool },
+    /// A wrapping around another text. Only an exit status says that a call succeeded; other flags may say so of errors too.
+    Wrapping { text: String, is_error: Option<bool> },
     /// JSON that wraps nothing.
     Json(Value),
 }
@@ -90,23 +100,30 @@ fn peel(text: &str) -> Option<Layer> {
         }
         b'"' => {
             let text: String = serde_json::from_str(trimmed).ok()?;
-            Some(Layer::Wrapping { text, is_error: false })
+            Some(Layer::Wrapping { text, is_error: None })
         }
-        _ => python_result(trimmed),
+        _ => python_result(trimmed).or_else(|| codex_output(trimmed)),
     }
 }
 
+/// Returns the text behind the head that Codex writes, and what the exit status in it says.
+fn codex_output(text: &str) -> Option<Layer> {
+    let head = HEAD.captures(text).filter(|head| head[0].contains("Wall time: "))?;
+    let is_error = head.get(1).map(|code| code.as_str() != "0");
+    Some(Layer::Wrapping { text: text[head[0].len()..].to_owned(), is_error })
+}
+
 /// Returns the text in a wrapping of JSON, and its flag.
-fn json_wrapping(value: &Value) -> Option<(String, bool)> {
+fn json_wrapping(value: &Value) -> Option<(String, Option<bool>)> {
     match value {
-        Value::Array(blocks) => Some((text_of_blocks(blocks)?, false)),
+        Value::Array(blocks) => Some((text_of_blocks(blocks)?, None)),
         Value::Object(fields) => {
-            let is_error = fields.get("isError") == Some(&Value::Bool(true));
+            let is_error = (fields.get("isError") == Some(&Value::Bool(true))).then_some(true);
             if let Some(text) = typed_text(value) {
                 return Some((text.to_owned(), is_error));
             }
             if let Some(code) = value.pointer("/metadata/exit_code") {
-                let is_error = code.is_number() && !is_nothing(code);
+                let is_error = code.is_number().then(|| !is_nothing(code));
                 return Some((fields.get("output")?.as_str()?.to_owned(), is_error));
             }
             Some((text_of_blocks(fields.get("content")?.as_array()?)?, is_error))
@@ -143,7 +160,7 @@ fn python_result(text: &str) -> Option<Layer> {
         texts.push(decoded);
         rest = &literal[length..];
     }
-    let is_error = rest.contains("isError=True");
+    let is_error = rest.contains("isError=True").then_some(true);
     (!texts.is_empty()).then(|| Layer::Wrapping { text: texts.join("\n"), is_error })
 }
 

@@ -89,9 +89,9 @@ pub const SOURCES: [Source; 10] = [
     Source {
         name: "codex",
         conversation: "a rollout file",
-        fields: "type, timestamp, payload {type, id, model, role, content, name, arguments, input, action, call_id, \
-                 output, info, result, exit_code, success}",
-        seen: "none; written from its form in 0.40 and later",
+        fields: "type, timestamp, payload {type, id, model, role, content, name, namespace, arguments, input, action, \
+                 call_id, output, info, result, exit_code, success, item {id, status}}",
+        seen: "0.171; the forms before it are written from 0.40 and later",
         needs: &[&["payload"], &["type=response_item", "type=session_meta", "type=turn_context", "type=event_msg"]],
         read: codex::read,
     },

@@ -83,6 +83,10 @@ fn add_line(draft: &mut Draft, mut line: Line) {
 /// Returns the id of the call that an event reports as failed. The result itself is a text; the events are there only in some logs.
 fn failed_call(line: &Line) -> Option<String> {
     let payload = &line.payload;
+    let item = payload.get("item").filter(|item| text_of(item, "status") == "failed");
+    if let Some(item) = item.filter(|_| text_of(payload, "type") == "item_completed") {
+        return Some(text_of(item, "id").to_owned());
+    }
     let is_failed = line.r#type.as_deref() == Some("event_msg")
         && match text_of(payload, "type") {
             "mcp_tool_call_end" => {

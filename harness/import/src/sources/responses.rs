@@ -76,7 +76,10 @@ pub(super) fn add_item(draft: &mut Draft, item: &mut Map<String, Value>) {
             message::add(draft, &mut message, message::Form::default());
         }
         "function_call" => {
-            let name = text("name");
+            // Codex writes the server of a tool of MCP apart.
+            let namespace = text("namespace");
+            let separator = if namespace.is_empty() || namespace.ends_with("__") { "" } else { "__" };
+            let name = format!("{namespace}{separator}{}", text("name"));
             let arguments = item.get_mut("arguments").map(Value::take).unwrap_or_default();
             draft.call(None, &id, &name, arguments);
         }

@@ -7,6 +7,7 @@ mod errors;
 mod files;
 mod hostile;
 mod pairing;
+mod programs;
 mod routers;
 mod rows;
 mod secrets;
