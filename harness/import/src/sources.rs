@@ -98,8 +98,9 @@ pub const SOURCES: [Source; 10] = [
     Source {
         name: "opencode",
         conversation: "the lines of `run --format json` with one sessionID",
-        fields: "type, sessionID, timestamp, part {messageID, callID, tool, text, reason, tokens, state {status, input, output, error}}",
-        seen: "none; written from its form in 1.0",
+        fields: "type, sessionID, timestamp, part {messageID, callID, tool, text, reason, tokens, state {status, \
+                 input, output, error, metadata.exit}}",
+        seen: "1.18",
         needs: &[
             &["sessionID"],
             &["part", "type=error"],

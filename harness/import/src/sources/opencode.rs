@@ -11,6 +11,10 @@ use crate::input::LogText;
 use crate::problem::Position;
 use crate::sink::Sink;
 
+/// The tool that stands for every call that the program refused. Its input has the name of the real tool and the text of the error, but not
+/// what was sent.
+const REFUSED: &str = "invalid";
+
 /// A line.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -60,10 +64,16 @@ fn add_line(draft: &mut Draft, mut line: Line) {
 fn add_call(draft: &mut Draft, turn: Option<&str>, part: &mut Value) {
     let (id, tool) = (text_of(part, "callID").to_owned(), text_of(part, "tool").to_owned());
     let input = part.pointer_mut("/state/input").map(Value::take).unwrap_or_default();
+    let (refused, error) = (text_of(&input, "tool"), text_of(&input, "error"));
+    if tool == REFUSED && !refused.is_empty() && !error.is_empty() {
+        draft.call(turn, &id, refused, Value::Null);
+        return draft.result(&id, vec![error.to_owned()], true);
+    }
     draft.call(turn, &id, &tool, input);
     let Some(state) = part.get("state") else { return };
+    let exit = state.pointer("/metadata/exit").and_then(Value::as_i64);
     match text_of(state, "status") {
-        "completed" => draft.result(&id, vec![text_of(state, "output").to_owned()], false),
+        "completed" => draft.result(&id, vec![text_of(state, "output").to_owned()], exit.is_some_and(|code| code != 0)),
         "error" => draft.result(&id, vec![text_of(state, "error").to_owned()], true),
         _ => {}
     }

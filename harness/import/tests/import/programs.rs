@@ -58,3 +58,26 @@ fn codex_writes_a_head_before_what_a_tool_returns() {
     let all = read("rollout-3.jsonl", &log, &[ProblemKind::CutOff]);
     assert_eq!(outline(&all[0]).replace("turn \n", ""), expected);
 }
+
+#[test]
+fn opencode_names_the_tool_of_a_call_that_it_refused() {
+    let call = |id: &str, tool: &str, state: Value| {
+        let part = json!({"messageID": id, "callID": id, "tool": tool, "state": state});
+        json!({"type": "tool_use", "sessionID": "s", "part": part})
+    };
+    let done = |input: Value, exit: Value| json!({"status": "completed", "input": input, "output": "out", "metadata": {"exit": exit}});
+    let log = lines(&[
+        call(
+            "a",
+            "invalid",
+            done(json!({"tool": "find", "error": "Invalid input for tool find: cut off"}), Value::Null),
+        ),
+        call("b", "invalid", done(json!({"tool": 3}), Value::Null)),
+        call("c", "bash", done(json!({}), json!(2))),
+        call("d", "bash", done(json!({}), json!(0))),
+    ]);
+    let expected = "call find{} -> flag Invalid input for tool find: cut off\ncall invalid{\"tool\":3} -> out\n\
+        call $bash{} -> flag out\ncall $bash{} -> out\n";
+    let all = read("run.jsonl", &log, &[ProblemKind::CutOff]);
+    assert_eq!(outline(&all[0]).replace("turn \n", ""), expected);
+}
