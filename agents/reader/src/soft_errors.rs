@@ -14,6 +14,19 @@ const JUDGED_BYTES: usize = 300;
 /// Wordings of errors: a name, a pattern for the beginning of a text, and an example, separated by tabs.
 const WORDINGS: &str = include_str!("wordings.tsv");
 
+/// The beginnings of what programs write in place of a result when the user refuses a call, in lower case.
+const REFUSALS: [&str; 9] = [
+    "the user doesn't want to proceed with this tool use",
+    "the user doesn't want to take this action right now",
+    "the user rejected permission to use this specific tool call",
+    "[request interrupted by user",
+    "rejected by user",
+    "exec command rejected by user",
+    "patch rejected by user",
+    "user rejected mcp tool call",
+    "user cancelled mcp tool call",
+];
+
 static PATTERNS: LazyLock<RegexSet> = LazyLock::new(|| {
     let patterns = WORDINGS.lines().filter_map(|line| line.split('\t').nth(1));
     RegexSetBuilder::new(patterns).case_insensitive(true).build().expect("the wordings are tested")
@@ -253,6 +266,14 @@ fn is_error_status(fields: &Map<String, Value>) -> bool {
         Some(Value::Number(status)) => status.as_u64().is_some_and(|status| (400..600).contains(&status)),
         _ => false,
     }
+}
+
+/// Returns true if a text says that the user refused the call. It tells nothing about the tool.
+pub fn is_refusal(text: &str) -> bool {
+    let text = text.trim_start();
+    let head = text[..text.floor_char_boundary(JUDGED_BYTES)].to_lowercase();
+    let head = head.strip_prefix("error: ").or_else(|| head.strip_prefix("err: ")).unwrap_or(&head);
+    REFUSALS.iter().any(|beginning| head.starts_with(beginning))
 }
 
 /// Returns true if a text begins like an error.

@@ -88,4 +88,6 @@ pub struct CallResult {
     pub text: String,
     /// The sign that the call failed; `None` if it succeeded.
     pub error: Option<ErrorSource>,
+    /// True if the user refused the call, which is no error.
+    pub is_refused: bool,
 }

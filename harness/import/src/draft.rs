@@ -184,7 +184,7 @@ impl Draft {
     /// the turn is over.
     pub(crate) fn result(&mut self, id: &str, blocks: Vec<String>, is_error: bool) {
         let error = is_error.then_some(ErrorSource::Flag);
-        let result = CallResult { blocks, text: String::new(), error };
+        let result = CallResult { blocks, error, ..CallResult::default() };
         let Some(last) = self.last_calls else {
             self.tell_stray(id);
             return;

@@ -211,6 +211,10 @@ impl EpisodeRows<'_> {
         }
         let calls: Vec<ToolCall> =
             turn.calls.iter().map(|call| ToolCall::new(&call.tool, call.arguments.clone())).collect();
+        // The user ended what a refused call tried, which has neither failed nor succeeded.
+        if turn.calls.iter().any(|call| call.result.as_ref().is_some_and(|result| result.is_refused)) {
+            self.breaks.push(Break { turn: self.turns, by_user: true });
+        }
         for (call, sent) in turn.calls.iter().zip(&calls) {
             self.add_call(call, sent);
         }

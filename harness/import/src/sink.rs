@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::ControlFlow;
 
-use healbench_reader::soft_errors::unwrap_blocks;
+use healbench_reader::soft_errors::{is_refusal, unwrap_blocks};
 
 use crate::conversation::{Call, Conversation, ErrorSource, Event};
 use crate::draft::Draft;
@@ -239,7 +239,10 @@ impl<'a> Sink<'a> {
         call.is_shell = self.options.is_shell(&call.tool);
         let Some(result) = &mut call.result else { return };
         let unwrapped = unwrap_blocks(&result.blocks);
-        if result.error.is_none() {
+        result.is_refused = is_refusal(&unwrapped.text);
+        if result.is_refused {
+            result.error = None;
+        } else if result.error.is_none() {
             let of_text = unwrapped.is_error_text.then_some(ErrorSource::Text);
             result.error = if unwrapped.is_flagged { Some(ErrorSource::Flag) } else { of_text };
         }
@@ -259,6 +262,7 @@ impl<'a> Sink<'a> {
                 model.calls += 1;
                 counts.calls += 1;
                 counts.results += u64::from(call.result.is_some());
+                counts.refused += u64::from(call.result.as_ref().is_some_and(|result| result.is_refused));
                 counts.shell_calls += u64::from(call.is_shell);
                 match error {
                     Some(_) if call.is_shell => counts.shell_errors += 1,

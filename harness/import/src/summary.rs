@@ -52,6 +52,8 @@ pub struct Counts {
     pub shell_calls: u64,
     /// Errors of shell tools.
     pub shell_errors: u64,
+    /// Calls that the user refused, which are no errors.
+    pub refused: u64,
     /// Calls that `tools` and `skip_tools` left out, which nothing else counts.
     pub left_out: u64,
     /// Counts by model; `None` where the source names none.

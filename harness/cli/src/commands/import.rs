@@ -169,6 +169,7 @@ fn counts_text(counts: &Counts) -> String {
     ];
     let rest = [
         (counts.text_errors, "of them recognized only by their text"),
+        (counts.refused, "refused by the user"),
         (counts.shell_calls, "calls of shells, excluded from rankings"),
         (counts.shell_errors, "errors of a shell"),
         (counts.attacks, "conversations with an attack, excluded from rankings"),

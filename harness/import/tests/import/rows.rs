@@ -88,3 +88,25 @@ fn redaction_masks_values_and_changes_no_move() {
     let errors: Vec<&String> = redacted.responses.iter().filter(is_error).flat_map(|error| &error.content).collect();
     assert_eq!(errors[1], "Error: [value 2] is already shipped");
 }
+
+#[test]
+fn a_call_that_the_user_refused_is_no_error_and_ends_a_chain() {
+    let turn = |id: &str| json!({"role": "assistant", "content": [{"type": "tool_use", "id": id, "name": "save", "input": {"id": id}}]});
+    let result = |id: &str, text: &str| json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "is_error": true, "content": text}]});
+    for refusal in [
+        "The user doesn't want to proceed with this tool use. Wait.",
+        "[Request interrupted by user for tool use]",
+        "Error: exec command rejected by user",
+        "The user rejected permission to use this specific tool call.",
+    ] {
+        let messages = json!([turn("1"), result("1", "no room"), turn("2"), result("2", refusal)]);
+        let log = json!({ "messages": messages }).to_string();
+        let (all, summary) = import_files(&[("a.json", log.as_bytes())], &Options::default()).unwrap();
+        let counts = &summary.sources["anthropic"];
+        assert_eq!((counts.flag_errors, counts.text_errors, counts.refused), (1, 0, 1), "{refusal}");
+        let calls = Rows::new(false).add(&all[0]).calls;
+        let after = calls[0].aftermath.unwrap();
+        assert_eq!((after.next_move.name(), after.next_attempt), ("cut_off", None), "{refusal}");
+        assert!(!calls[1].is_error, "{refusal}");
+    }
+}
