@@ -51,12 +51,14 @@ pub fn import(
     if let Some(name) = &options.source {
         sources::by_name(name)?;
     }
-    let input::AllFound { files, unreadable } = input::find(paths)?;
+    let input::AllFound { files, unreadable, repeated } = input::find(paths)?;
     let total = files.iter().map(|file| file.bytes).sum();
     let progress = Rc::new(RefCell::new(input::Progress { tell: progress, read: 0, total }));
     let mut sink = Sink::new(options, receive);
-    for (folder, error) in unreadable {
-        if let Err(Stop::Error(error)) = sink.problem_of(&folder, ProblemKind::Broken, error.to_string()) {
+    let unreadable = unreadable.into_iter().map(|(folder, error)| (folder, ProblemKind::Broken, error.to_string()));
+    let repeated = repeated.into_iter().map(|name| (name, ProblemKind::Repeated, String::new()));
+    for (name, kind, detail) in unreadable.chain(repeated) {
+        if let Err(Stop::Error(error)) = sink.problem_of(&name, kind, detail) {
             return Err(error);
         }
     }

@@ -21,6 +21,8 @@ pub enum ProblemKind {
     CutOff,
     /// A file of a folder or an archive is a log of no source.
     UnknownFile,
+    /// A file, or a record of a session, that was read before.
+    Repeated,
     /// A call has no result.
     NoResult,
     /// A result belongs to no call.
@@ -43,6 +45,7 @@ impl ProblemKind {
             ProblemKind::EndsInTheMiddle => "the log ends in the middle",
             ProblemKind::CutOff => "the conversation ends with calls, a limit or an error of its program",
             ProblemKind::UnknownFile => "it is a log of no known source and was left out",
+            ProblemKind::Repeated => "it was read before and was left out",
             ProblemKind::NoResult => "a call has no result",
             ProblemKind::NoCall => "a result belongs to no call",
             ProblemKind::DuplicateId => "several calls or results have the same id",

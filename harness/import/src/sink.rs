@@ -1,6 +1,7 @@
 //! The way of a conversation from its reader to whoever receives it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
 
 use healbench_reader::soft_errors::{is_refusal, unwrap_blocks};
@@ -28,6 +29,8 @@ pub(crate) struct Sink<'a> {
     log: Log,
     /// The positions of the next conversations of the files.
     positions: BTreeMap<usize, usize>,
+    /// The hashes of the ids of records that were read.
+    records: HashSet<u64>,
     /// The names of tasks that stand for conversations without one, and how many have begun like each.
     tasks: HashMap<String, usize>,
 }
@@ -91,6 +94,7 @@ impl<'a> Sink<'a> {
             receiver,
             log: Log::default(),
             positions: BTreeMap::new(),
+            records: HashSet::new(),
             tasks: HashMap::new(),
         }
     }
@@ -103,6 +107,13 @@ impl<'a> Sink<'a> {
 
     pub(crate) fn log(&self) -> &Log {
         &self.log
+    }
+
+    /// Returns true if no log had a record with this id so far.
+    pub(crate) fn is_new(&mut self, id: &str) -> bool {
+        let mut hasher = DefaultHasher::new();
+        id.hash(&mut hasher);
+        self.records.insert(hasher.finish())
     }
 
     fn counts(&mut self, source: &'static str) -> &mut Counts {

@@ -1,5 +1,6 @@
 //! Paths that are files, folders or standard input.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -40,6 +41,8 @@ pub(crate) struct AllFound {
     pub(crate) files: Vec<Found>,
     /// The folders in folders that cannot be read.
     pub(crate) unreadable: Vec<(String, io::Error)>,
+    /// The names of the files that the paths have twice.
+    pub(crate) repeated: Vec<String>,
 }
 
 /// Returns the files of paths. The files of a folder are sorted by their names.
@@ -67,6 +70,16 @@ pub(crate) fn find(paths: &[PathBuf]) -> Result<AllFound, ImportError> {
             all.files.push(Found { path: Some(path.clone()), name, folder, is_named: true, bytes });
         }
     }
+    let mut known = HashSet::new();
+    let AllFound { files, repeated, .. } = &mut all;
+    files.retain(|file| {
+        let path = file.path.as_ref().map(|path| path.canonicalize().unwrap_or_else(|_| path.clone()));
+        let is_new = known.insert(path);
+        if !is_new {
+            repeated.push(file.name.clone());
+        }
+        is_new
+    });
     Ok(all)
 }
 

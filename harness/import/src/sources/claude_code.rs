@@ -1,13 +1,14 @@
 //! Sessions of Claude Code: its session files, and what it prints with `--output-format stream-json`.
 //!
 //! A line is a part of a message, with the line before it as its parent. So the lines of a session are a tree: calls that ran at the same
-//! time have their results on branches of their own, and a prompt that was edited stands beside its new version. Only the latter is an
-//! alternative; everything else was seen by the model.
+//! time have their results on branches of their own, and a prompt that was edited, or an answer that was taken back, stands beside its new
+//! version. Only the latter are alternatives; everything else was seen by the model.
 
 mod tree;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use healbench_text::pluralize;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -17,7 +18,7 @@ use super::sessions::{self, Numbered, Session};
 use crate::draft::Draft;
 use crate::error::Stop;
 use crate::input::LogText;
-use crate::problem::Position;
+use crate::problem::{Position, ProblemKind};
 use crate::sink::Sink;
 
 /// The beginnings of texts that the program adds to what the user writes.
@@ -55,11 +56,17 @@ impl Line {
         self.r#type.as_deref() == Some(kind)
     }
 
-    /// True for a text of the user, and not for results.
-    fn is_user_text(&self) -> bool {
+    /// Returns the message that a line is a part of, if it may have an alternative: the id of an answer, and nothing for a text of the
+    /// user. Results have none, nor has what the program wrote.
+    fn alternative(&self) -> Option<&str> {
         let is_result = |block: &Value| text_of(block, "type") == "tool_result";
-        let content = self.message.get("content");
-        self.is("user") && !content.and_then(Value::as_array).is_some_and(|blocks| blocks.iter().any(is_result))
+        let content = self.message.get("content").and_then(Value::as_array);
+        if self.is("user") && self.is_meta != Some(true) && !content.is_some_and(|blocks| blocks.iter().any(is_result))
+        {
+            return Some("");
+        }
+        let id = Some(text_of(&self.message, "id")).filter(|id| self.is("assistant") && !id.is_empty());
+        id.filter(|_| self.is_api_error_message != Some(true) && text_of(&self.message, "model") != NO_MODEL)
     }
 }
 
@@ -84,9 +91,15 @@ pub(super) fn read(log: LogText<'_>, sink: &mut Sink<'_>) -> Result<(), Stop> {
 /// Adds the conversation of a session, and those of its side chains.
 fn add(session: Session<Line>, sink: &mut Sink<'_>) -> Result<(), Stop> {
     let Session { mut lines, is_cut_off, .. } = session;
-    // A session that was resumed may repeat its lines.
+    // A session that was resumed may repeat its lines, and those of the session that it goes on with.
     let mut known = HashSet::new();
     lines.retain(|line| line.line.uuid.as_ref().is_none_or(|uuid| known.insert(uuid.clone())));
+    let (before, first) = (lines.len(), lines.first().map_or(0, |line| line.number));
+    lines.retain(|line| line.line.uuid.as_ref().is_none_or(|uuid| sink.is_new(uuid)));
+    if lines.len() < before {
+        let detail = format!("{} of another session", pluralize((before - lines.len()) as u64, "record"));
+        sink.problem(ProblemKind::Repeated, Position::Line(first), detail)?;
+    }
     for chain in side_chains(lines) {
         add_chain(chain.lines, chain.name, is_cut_off, sink)?;
     }

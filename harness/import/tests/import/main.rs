@@ -8,6 +8,7 @@ mod files;
 mod hostile;
 mod pairing;
 mod programs;
+mod repeats;
 mod routers;
 mod rows;
 mod secrets;

@@ -103,18 +103,18 @@ pub(super) fn claude_line(kind: &str, uuid: &str, parent: &str, message: &Value)
            "timestamp": "2026-01-01T00:00:00.000Z", "message": message})
 }
 
-fn claude_part(uuid: &str, parent: &str, id: &str, block: &Value) -> Value {
+pub(super) fn claude_part(uuid: &str, parent: &str, id: &str, block: &Value) -> Value {
     let usage = json!({"input_tokens": 2, "cache_read_input_tokens": 8, "output_tokens": 5});
     let message = json!({"id": id, "role": "assistant", "model": "m-4", "content": [block], "usage": usage});
     claude_line("assistant", uuid, parent, &message)
 }
 
-fn claude_result(uuid: &str, parent: &str, id: &str, text: &str) -> Value {
+pub(super) fn claude_result(uuid: &str, parent: &str, id: &str, text: &str) -> Value {
     let block = json!({"type": "tool_result", "tool_use_id": id, "content": text});
     claude_line("user", uuid, parent, &json!({"role": "user", "content": [block]}))
 }
 
-fn claude_user(uuid: &str, parent: &str, text: &str) -> Value {
+pub(super) fn claude_user(uuid: &str, parent: &str, text: &str) -> Value {
     claude_line("user", uuid, parent, &json!({"role": "user", "content": text}))
 }
 

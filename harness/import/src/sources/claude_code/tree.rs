@@ -40,7 +40,7 @@ pub(super) fn side_chains(lines: Vec<Numbered<Line>>) -> Vec<Chain> {
 }
 
 /// Returns for each line whether it is on a branch that the user gave up: below a text of the user whose sibling, also a text of the
-/// user, was continued later.
+/// user, was continued later; or below an answer beside another one that was.
 pub(super) fn alternatives(lines: &[Numbered<Line>]) -> Vec<bool> {
     let uuids = lines.iter().enumerate().filter_map(|(at, line)| Some((line.line.uuid.as_deref()?, at)));
     let index: HashMap<&str, usize> = uuids.collect();
@@ -49,6 +49,7 @@ pub(super) fn alternatives(lines: &[Numbered<Line>]) -> Vec<bool> {
         let parent = lines[at].line.parent_uuid.as_deref()?;
         index.get(parent).copied().filter(|parent| *parent < at)
     };
+    let message = |at: usize| lines[at].line.alternative().unwrap_or_default();
     // The last line below each line.
     let mut last: Vec<usize> = (0..lines.len()).collect();
     for at in (0..lines.len()).rev() {
@@ -56,12 +57,13 @@ pub(super) fn alternatives(lines: &[Numbered<Line>]) -> Vec<bool> {
             last[parent] = last[parent].max(last[at]);
         }
     }
-    // The text below each parent that was continued last. Texts without a parent begin a session or continue a compacted one.
-    let mut continued: HashMap<usize, usize> = HashMap::new();
-    let is_text = |at: &usize| lines[*at].line.is_user_text() && lines[*at].line.is_meta != Some(true);
-    for at in (0..lines.len()).filter(is_text) {
-        if let Some(parent) = parent(at) {
-            let best = continued.entry(parent).or_insert(at);
+    // The text, and the answer, below each parent that was continued last. Texts without a parent begin a session or continue a compacted
+    // one.
+    let mut continued: HashMap<(usize, bool), usize> = HashMap::new();
+    let place = |at: usize| Some((parent(at)?, lines[at].line.alternative()?.is_empty()));
+    for at in 0..lines.len() {
+        if let Some(place) = place(at) {
+            let best = continued.entry(place).or_insert(at);
             if last[at] > last[*best] {
                 *best = at;
             }
@@ -70,7 +72,10 @@ pub(super) fn alternatives(lines: &[Numbered<Line>]) -> Vec<bool> {
     let mut is_left_out = vec![false; lines.len()];
     for at in 0..lines.len() {
         let Some(parent) = parent(at) else { continue };
-        let is_given_up = is_text(&at) && continued.get(&parent).is_some_and(|best| *best != at);
+        let best = place(at).and_then(|place| continued.get(&place).copied());
+        // The parts of a message may have the same parent.
+        let is_part = |best: usize| at == best || !message(at).is_empty() && message(at) == message(best);
+        let is_given_up = best.is_some_and(|best| !is_part(best));
         is_left_out[at] = is_left_out[parent] || is_given_up;
     }
     is_left_out

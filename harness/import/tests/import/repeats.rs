@@ -1,0 +1,63 @@
+//! What logs have twice.
+
+use healbench_import::{Options, ProblemKind};
+use serde_json::{Value, json};
+
+use super::sources::{claude_part, claude_result, claude_user};
+use super::{import_files, import_paths, lines, outline, read};
+
+fn call(id: &str) -> Value {
+    json!({"type": "tool_use", "id": id, "name": "Read", "input": {}})
+}
+
+#[test]
+fn a_resumed_session_has_only_what_is_new() {
+    let history = [
+        claude_user("u1", "", "first"),
+        claude_part("u2", "u1", "m1", &call("a")),
+        claude_result("u3", "u2", "a", "A"),
+        claude_part("u4", "u3", "m2", &json!({"type": "text", "text": "one"})),
+    ];
+    let mut resumed = history.to_vec();
+    resumed.push(claude_user("v1", "u4", "second"));
+    resumed.push(claude_part("v2", "v1", "m3", &json!({"type": "text", "text": "two"})));
+    resumed.iter_mut().for_each(|line| line["sessionId"] = "t".into());
+    let (first, second) = (lines(&history), lines(&resumed));
+    let files: [(&str, &[u8]); 3] =
+        [("a.jsonl", first.as_bytes()), ("b.jsonl", second.as_bytes()), ("c.jsonl", first.as_bytes())];
+    let (all, summary) = import_files(&files, &Options::default()).unwrap();
+    let outlines: Vec<String> = all.iter().map(outline).collect();
+    let expected = "user first\nturn 10/5 \ncall Read{} -> A\nturn 10/5 one\n";
+    assert_eq!(outlines, [expected, "user second\nturn 10/5 two\n"]);
+    let told: Vec<String> = summary.problems.listed.iter().map(ToString::to_string).collect();
+    let told_of = |place: &str| format!("{place}: it was read before and was left out (4 records of another session)");
+    assert_eq!(told, [told_of("b.jsonl:1"), told_of("c.jsonl:1")]);
+}
+
+#[test]
+fn an_answer_that_was_taken_back_is_left_out() {
+    let log = lines(&[
+        claude_user("u1", "", "go"),
+        claude_part("u2", "u1", "m1", &call("a")),
+        claude_result("u3", "u2", "a", "A"),
+        claude_part("u4", "u3", "m2", &json!({"type": "text", "text": "old"})),
+        claude_part("v2", "u1", "m3", &call("b")),
+        claude_part("v3", "u1", "m3", &call("c")),
+        claude_result("v4", "v2", "b", "B"),
+        claude_result("v5", "v3", "c", "C"),
+        claude_part("v6", "v5", "m4", &json!({"type": "text", "text": "new"})),
+    ]);
+    let all = read("s.jsonl", &log, &[]);
+    let expected = "user go\nturn 10/5 \ncall Read{} -> B\ncall Read{} -> C\nturn 10/5 new\n";
+    assert_eq!(all.iter().map(outline).collect::<Vec<_>>(), [expected]);
+}
+
+#[test]
+fn a_file_that_is_named_twice_is_read_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.jsonl");
+    let log = json!({"messages": [{"role": "user", "content": "go"}, {"role": "assistant", "content": "end"}]});
+    std::fs::write(&path, log.to_string()).unwrap();
+    let (all, summary) = import_paths(&[path.clone(), folder.path().to_owned(), path], &Options::default()).unwrap();
+    assert_eq!((all.len(), summary.files.len(), summary.problems.counts[&ProblemKind::Repeated]), (1, 1, 2));
+}
