@@ -15,14 +15,15 @@ pub enum ImportError {
         source: io::Error,
     },
     /// A file is a log of no source.
-    #[error("{file} is a log of no known source: {nearest}. Name its source with --source ({known})")]
+    #[error("{file} is a log of no known source: {missing}")]
     Unrecognized {
         file: String,
-        /// The first thing that is missing, for the two nearest sources.
-        nearest: String,
-        /// The names of the sources.
-        known: String,
+        /// What is missing.
+        missing: String,
     },
+    /// A file has nothing of a log of the source that was named.
+    #[error("{file} is no log of {source_name}, which has `{missing}`: leave --source out, or name another ({known})")]
+    NotOfSource { file: String, source_name: &'static str, missing: String, known: String },
     /// A file has no text.
     #[error("{file} is empty: leave it out")]
     Empty { file: String },

@@ -37,6 +37,11 @@ impl Outline {
         self.paths.contains(path)
     }
 
+    /// Returns true if there is an object or an array.
+    pub(crate) fn has_value(&self) -> bool {
+        self.values > 0
+    }
+
     /// Returns true if there are several values, one after the other.
     pub(crate) fn has_many_values(&self) -> bool {
         self.values > 1

@@ -222,6 +222,7 @@ fn read_tar(bytes: Bytes<'_>, place: Place<'_>, layer: usize, sink: &mut Sink<'_
 fn read_log(mut bytes: Bytes<'_>, place: Place<'_>, sink: &mut Sink<'_>) -> Result<(), Stop> {
     let mut head = Vec::new();
     bytes.by_ref().take(HEAD_BYTES).read_to_end(&mut head)?;
+    let is_whole = (head.len() as u64) < HEAD_BYTES;
     if head.starts_with(BYTE_ORDER_MARK) {
         head.drain(..BYTE_ORDER_MARK.len());
     }
@@ -233,29 +234,43 @@ fn read_log(mut bytes: Bytes<'_>, place: Place<'_>, sink: &mut Sink<'_>) -> Resu
             sink.problem_of(&place.full_name(), ProblemKind::UnknownFile, "it is empty")
         };
     }
-    let source = match chosen_source(&outline, place, sink)? {
-        Some(source) => source,
-        None => return Ok(()),
-    };
+    let Some(source) = chosen_source(&outline, is_whole, place, sink)? else { return Ok(()) };
     let is_lines = walk::is_name_of_lines(place.name) || outline.has_many_values();
     sink.begin(place.log(source.name));
     (source.read)(LogText { bytes: Box::new(Cursor::new(head).chain(bytes)), is_lines }, sink)
 }
 
-/// Returns the source that the options name, or the one that is recognized. A log of none ends the import if it was named.
-fn chosen_source(outline: &Outline, place: Place<'_>, sink: &mut Sink<'_>) -> Result<Option<&'static Source>, Stop> {
-    if let Some(name) = &sink.options.source {
-        return Ok(Some(sources::by_name(name)?));
+/// Returns the source that the options name, or the one that is recognized. A log of none ends the import if it was named. `is_whole` is
+/// true if nothing follows what the outline tells.
+fn chosen_source(
+    outline: &Outline,
+    is_whole: bool,
+    place: Place<'_>,
+    sink: &mut Sink<'_>,
+) -> Result<Option<&'static Source>, Stop> {
+    let file = place.full_name();
+    let (missing, error) = if let Some(name) = &sink.options.source {
+        let source = sources::by_name(name)?;
+        let Some(missing) = source.lacks_all(outline).filter(|_| is_whole) else { return Ok(Some(source)) };
+        let (source_name, known) = (source.name, sources::names());
+        let told = format!("a log of {source_name} has `{missing}`");
+        (told, ImportError::NotOfSource { file: file.clone(), source_name, missing, known })
+    } else {
+        let missing = match sources::recognize(outline) {
+            Ok(source) => return Ok(Some(source)),
+            Err(missing) => missing,
+        };
+        let known = if missing.is_near {
+            format!(". Name its source with --source ({})", sources::names())
+        } else {
+            String::new()
+        };
+        let error = ImportError::Unrecognized { file: file.clone(), missing: format!("{}{known}", missing.text) };
+        (missing.text, error)
+    };
+    if place.is_named {
+        return Err(error.into());
     }
-    match sources::recognize(outline) {
-        Ok(source) => Ok(Some(source)),
-        Err(nearest) if place.is_named => {
-            let (file, known) = (place.full_name(), sources::names());
-            Err(ImportError::Unrecognized { file, nearest, known }.into())
-        }
-        Err(nearest) => {
-            sink.problem_of(&place.full_name(), ProblemKind::UnknownFile, nearest)?;
-            Ok(None)
-        }
-    }
+    sink.problem_of(&file, ProblemKind::UnknownFile, missing)?;
+    Ok(None)
 }

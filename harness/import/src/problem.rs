@@ -21,6 +21,8 @@ pub enum ProblemKind {
     CutOff,
     /// A file of a folder or an archive is a log of no source.
     UnknownFile,
+    /// A conversation has no messages.
+    Empty,
     /// A file, or a record of a session, that was read before.
     Repeated,
     /// A call has no result.
@@ -45,6 +47,7 @@ impl ProblemKind {
             ProblemKind::EndsInTheMiddle => "the log ends in the middle",
             ProblemKind::CutOff => "the conversation ends with calls, a limit or an error of its program",
             ProblemKind::UnknownFile => "it is a log of no known source and was left out",
+            ProblemKind::Empty => "it has no messages and was left out",
             ProblemKind::Repeated => "it was read before and was left out",
             ProblemKind::NoResult => "a call has no result",
             ProblemKind::NoCall => "a result belongs to no call",

@@ -203,6 +203,9 @@ impl<'a> Sink<'a> {
     pub(crate) fn take(&mut self, mut draft: Draft) -> Result<(), Stop> {
         draft.finish();
         let position = draft.position.unwrap_or(Position::File);
+        if draft.conversation.events.is_empty() {
+            return self.problem(ProblemKind::Empty, position, "");
+        }
         for (kind, detail) in std::mem::take(&mut draft.problems) {
             self.problem(kind, position, detail)?;
         }

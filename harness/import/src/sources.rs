@@ -181,23 +181,45 @@ pub(crate) fn names() -> String {
     SOURCES.map(|source| source.name).join(", ")
 }
 
-/// Returns the source of a log, or the first thing that it lacks for each of the two nearest sources.
-pub(crate) fn recognize(outline: &Outline) -> Result<&'static Source, String> {
-    let lacks = |source: &Source| -> Vec<&'static [&'static str]> {
+impl Source {
+    /// Returns what the outline lacks of what its logs have.
+    fn lacks(&self, outline: &Outline) -> Vec<&'static [&'static str]> {
         let is_missing = |need: &&&'static [&'static str]| !need.iter().any(|path| outline.has(path));
-        source.needs.iter().filter(is_missing).copied().collect()
-    };
+        self.needs.iter().filter(is_missing).copied().collect()
+    }
+
+    /// Returns the first thing that its logs have, if the outline has nothing of them.
+    pub(crate) fn lacks_all(&self, outline: &Outline) -> Option<String> {
+        let missing = self.lacks(outline);
+        (missing.len() == self.needs.len()).then(|| missing[0].join("` or `"))
+    }
+}
+
+/// What is missing in a log of no known source.
+pub(crate) struct Missing {
+    pub(crate) text: String,
+    /// True if it may be a log of a source all the same.
+    pub(crate) is_near: bool,
+}
+
+/// Returns the source of a log, or what is missing: the first thing that it lacks for each of the two nearest sources, if any is near.
+pub(crate) fn recognize(outline: &Outline) -> Result<&'static Source, Missing> {
     let mut nearest = Vec::new();
     for source in &SOURCES {
-        let missing = lacks(source);
+        let missing = source.lacks(outline);
         let Some(first) = missing.first() else { return Ok(source) };
         let met = (source.needs.len() - missing.len()) * 100 / source.needs.len();
         nearest.push((met, source.name, first.join("` or `")));
     }
     nearest.sort_by_key(|(met, ..)| std::cmp::Reverse(*met));
-    let words: Vec<String> =
-        nearest.into_iter().take(2).map(|(_, name, first)| format!("a log of {name} has `{first}`")).collect();
-    Err(words.join("; "))
+    let is_near = nearest[0].0 > 0;
+    let nearest = nearest.into_iter().take(2).map(|(_, name, first)| format!("a log of {name} has `{first}`"));
+    let text = match (outline.has_value(), is_near) {
+        (false, _) => "it is no JSON".to_owned(),
+        (true, false) => "it has no messages".to_owned(),
+        (true, true) => nearest.collect::<Vec<_>>().join("; "),
+    };
+    Err(Missing { text, is_near })
 }
 
 /// Reads a `.eval` file of Inspect, which is a zip file.

@@ -90,7 +90,7 @@ pub(super) fn read_eval(file: File, log: Log, is_named: bool, sink: &mut Sink<'_
         if !is_named {
             return sink.problem_of(&name, ProblemKind::UnknownFile, nearest);
         }
-        return Err(ImportError::Unrecognized { file: name, nearest, known: super::names() }.into());
+        return Err(ImportError::Unrecognized { file: name, missing: nearest }.into());
     }
     let is_sample = |name: &&str| name.starts_with("samples/") && name.ends_with(".json");
     let mut members: Vec<String> = zip.file_names().filter(is_sample).map(str::to_owned).collect();

@@ -139,7 +139,10 @@ fn a_strict_import_names_the_place() {
 #[test]
 fn of_many_problems_a_hundred_are_listed() {
     let (_, summary) = import_files(
-        &[("a.jsonl", "{\"messages\"\n".repeat(150).as_bytes()), ("b.json", conversation("b").to_string().as_bytes())],
+        &[
+            ("a.jsonl", "{\"role\": \"user\", \"content\"\n".repeat(150).as_bytes()),
+            ("b.json", conversation("b").to_string().as_bytes()),
+        ],
         &Options { source: Some("openai-chat".to_owned()), ..Options::default() },
     )
     .unwrap();

@@ -74,10 +74,36 @@ fn a_log_of_no_source_names_what_is_missing() {
         "{error}"
     );
     assert!(error.contains("--source (agentdojo, tau2, inspect"), "{error}");
+    for (text, expected) in [
+        ("plain text", "x.json is a log of no known source: it is no JSON"),
+        ("{\"a\": 1}", "x.json is a log of no known source: it has no messages"),
+    ] {
+        std::fs::write(&path, text).unwrap();
+        let error = import_paths(std::slice::from_ref(&path), &Options::default()).unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    }
     // In a folder it is one of many files.
     let files: [(&str, &[u8]); 2] = [("x.json", b"{\"a\": 1}"), ("y.json", &log("y"))];
     let (all, summary) = import_files(&files, &Options::default()).unwrap();
     assert_eq!((all.len(), summary.problems.counts[&ProblemKind::UnknownFile]), (1, 1));
+}
+
+#[test]
+fn a_log_of_another_source_than_the_named_one_is_no_conversation() {
+    let options = |name: &str| Options { source: Some(name.to_owned()), ..Options::default() };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.json");
+    std::fs::write(&path, log("a")).unwrap();
+    let error = import_paths(std::slice::from_ref(&path), &options("codex")).unwrap_err().to_string();
+    assert!(
+        error.starts_with("x.json is no log of codex, which has `payload`: leave --source out, or name"),
+        "{error}"
+    );
+    let (all, summary) = import_files(&[("x.json", &log("a"))], &options("codex")).unwrap();
+    assert_eq!((all.len(), summary.problems.counts[&ProblemKind::UnknownFile]), (0, 1));
+    let empty = br#"{"messages": [{"role": "system", "content": "be brief"}]}"#;
+    let (all, summary) = import_files(&[("x.json", empty)], &options("openai-chat")).unwrap();
+    assert_eq!((all.len(), summary.problems.counts[&ProblemKind::Empty]), (0, 1));
 }
 
 #[test]
