@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use healbench_frames::FrameWriter;
-use healbench_import::{Conversation, Counts, ImportError, Options, Rows, Summary, import as read_logs};
+use healbench_import::{Conversation, Counts, ImportError, Options, Problem, Rows, Summary, import as read_logs};
 use healbench_store::{FileDigest, ImportedFile, RecordedTurnsWriter, RunDir, RunManifest, RunStatus};
 use healbench_text::{count, percent, plain_text, pluralize, shell_quote};
 
@@ -52,6 +52,10 @@ pub(crate) fn import(args: &ImportArgs, terminal: &Terminal) -> Result<ExitStatu
         return Err(CliError::new("interrupted: nothing was written").status(ExitStatus::Interrupted));
     }
     if rows.plan().is_empty() {
+        let problems = problems_text(&summary);
+        if !problems.is_empty() {
+            terminal.warn(problems.trim_end());
+        }
         let message = "the logs have no conversation, so there is nothing to write";
         return Err(CliError::new(message).kind(ErrorKind::Invalid));
     }
@@ -139,16 +143,7 @@ fn summary_text(summary: &Summary) -> String {
     for (source, counts) in &summary.sources {
         let _ = writeln!(out, "{source}: {}", counts_text(counts));
     }
-    let listed = &summary.problems.listed;
-    for problem in listed.iter().take(SHOWN_PROBLEMS) {
-        let _ = writeln!(out, "{}", plain_text(&problem.to_string()));
-    }
-    let all: u64 = summary.problems.counts.values().sum();
-    let hidden = all - listed.len().min(SHOWN_PROBLEMS) as u64;
-    if hidden > 0 {
-        let kinds = summary.problems.counts.iter().map(|(kind, number)| format!("{} {}", count(*number), kind.text()));
-        let _ = writeln!(out, "{} more problems; in all {}", count(hidden), kinds.collect::<Vec<_>>().join(", "));
-    }
+    out += &problems_text(summary);
     for router in &summary.routers {
         let _ = writeln!(
             out,
@@ -156,6 +151,33 @@ fn summary_text(summary: &Summary) -> String {
             plain_text(&router.tool),
             plain_text(&shell_quote(&router.to_string()))
         );
+    }
+    out
+}
+
+/// Lists the problems, the same one of many files once.
+fn problems_text(summary: &Summary) -> String {
+    let mut out = String::new();
+    let listed = &summary.problems.listed;
+    let mut distinct: Vec<(&Problem, u64)> = Vec::new();
+    for problem in listed {
+        let is_same = |(other, _): &&mut (&Problem, u64)| (other.kind, &other.detail) == (problem.kind, &problem.detail);
+        match distinct.iter_mut().find(is_same) {
+            Some((_, number)) => *number += 1,
+            None => distinct.push((problem, 1)),
+        }
+    }
+    let mut shown = 0;
+    for (problem, number) in distinct.into_iter().take(SHOWN_PROBLEMS) {
+        shown += number;
+        let more = if number > 1 { format!(", {} times in all", count(number)) } else { String::new() };
+        let _ = writeln!(out, "{}{more}", plain_text(&problem.to_string()));
+    }
+    let all: u64 = summary.problems.counts.values().sum();
+    if all > shown {
+        let kinds = summary.problems.counts.iter().map(|(kind, number)| format!("{} {}", count(*number), kind.text()));
+        let kinds = kinds.collect::<Vec<_>>().join(", ");
+        let _ = writeln!(out, "{}; in all {kinds}", pluralize(all - shown, "more problem"));
     }
     out
 }
