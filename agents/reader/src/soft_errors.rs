@@ -27,6 +27,29 @@ const REFUSALS: [&str; 9] = [
     "user cancelled mcp tool call",
 ];
 
+/// The fields that are there only if there is an error.
+const ERRORS: [&str; 5] = ["error", "errorCode", "error_code", "errorMessage", "error_message"];
+/// The fields with the reason of an error.
+const REASONS: [&str; 8] = ["message", "error", "reason", "details", "detail", "msg", "description", "errors"];
+/// Other fields that may stand beside a message, and are no data.
+const BESIDE_MESSAGES: [&str; 10] = [
+    "code",
+    "status",
+    "statusCode",
+    "status_code",
+    "title",
+    "type",
+    "documentation_url",
+    "path",
+    "timestamp",
+    "request_id",
+];
+
+/// A name with nothing behind it: `Error: none`.
+static NOTHING: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?i)^[\w -]+:\s*(?:none|null|nil|n/a|0)\s*[.!]?\s*(?:\n|$)").expect("the pattern is tested")
+});
+
 static PATTERNS: LazyLock<RegexSet> = LazyLock::new(|| {
     let patterns = WORDINGS.lines().filter_map(|line| line.split('\t').nth(1));
     RegexSetBuilder::new(patterns).case_insensitive(true).build().expect("the wordings are tested")
@@ -218,13 +241,44 @@ fn python_escape(text: &str) -> (Option<char>, usize) {
 
 /// Returns true if a JSON value says that it is an error.
 fn is_error_json(value: &Value) -> bool {
-    value.as_object().is_some_and(|fields| {
-        fields.get("error").is_some_and(|error| !is_nothing(error))
-            || fields.get("isError") == Some(&Value::Bool(true))
-            || ["success", "ok"].iter().any(|name| fields.get(*name).is_some_and(says_no))
-            || fields.get("object").and_then(Value::as_str) == Some("error")
-            || is_error_status(fields)
-    })
+    let Value::Object(fields) = value else { return all_failed(value) };
+    let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
+    let is_true = |name: &&str| fields.get(*name) == Some(&Value::Bool(true));
+    ERRORS.iter().any(|name| fields.get(*name).is_some_and(|error| !is_nothing(error) && !says_nothing(error)))
+        || ["isError", "is_error"].iter().any(is_true)
+        || has_failed(fields)
+        || text("object") == "error"
+        || text("type") == "error" && is_about_the_call(fields)
+        || text("result") == "error" && has_any(fields, &REASONS)
+        || is_error_status(fields)
+        || is_only_a_message(fields)
+        || fields.get("results").is_some_and(all_failed)
+}
+
+/// Returns true for a list of results of which none succeeded.
+fn all_failed(value: &Value) -> bool {
+    let has_failed = |result: &Value| result.as_object().is_some_and(has_failed);
+    value.as_array().is_some_and(|results| !results.is_empty() && results.iter().all(has_failed))
+}
+
+fn has_failed(fields: &Map<String, Value>) -> bool {
+    ["success", "ok"].iter().any(|name| fields.get(*name).is_some_and(says_no))
+}
+
+/// Returns true for an object with nothing but errors, or with nothing but the wording of one.
+fn is_only_a_message(fields: &Map<String, Value>) -> bool {
+    let has_errors = fields.get("errors").is_some_and(|errors| !errors.is_number() && !is_nothing(errors));
+    let text = |name: &&str| fields.get(*name)?.as_str();
+    (has_errors || ["message", "detail"].iter().filter_map(text).any(is_error_wording))
+        && fields
+            .iter()
+            .all(|(name, value)| is_nothing(value) || REASONS.iter().chain(&BESIDE_MESSAGES).any(|known| known == name))
+}
+
+/// Returns true for a text that says that there is no error.
+fn says_nothing(error: &Value) -> bool {
+    const NOTHING: [&str; 7] = ["none", "null", "nil", "n/a", "no error", "ok", "success"];
+    error.as_str().is_some_and(|text| NOTHING.iter().any(|nothing| text.eq_ignore_ascii_case(nothing)))
 }
 
 /// Returns true for false, and for texts that stand for it.
@@ -240,10 +294,12 @@ pub(crate) fn is_failure(status: &str) -> bool {
 
 /// Returns true if an object has a reason and nothing of a record: the status of a job is a result.
 pub(crate) fn is_about_the_call(fields: &Map<String, Value>) -> bool {
-    const REASONS: [&str; 8] = ["message", "error", "reason", "details", "detail", "msg", "description", "errors"];
     const RECORDS: [&str; 6] = ["id", "name", "data", "result", "results", "items"];
-    let has = |names: &[&str]| names.iter().any(|name| fields.get(*name).is_some_and(|value| !is_nothing(value)));
-    has(&REASONS) && !has(&RECORDS)
+    has_any(fields, &REASONS) && !has_any(fields, &RECORDS)
+}
+
+fn has_any(fields: &Map<String, Value>, names: &[&str]) -> bool {
+    names.iter().any(|name| fields.get(*name).is_some_and(|value| !is_nothing(value)))
 }
 
 /// Returns true for null, false, 0 and what is empty.
@@ -263,8 +319,9 @@ fn is_error_status(fields: &Map<String, Value>) -> bool {
         Some(Value::String(status)) => {
             status.eq_ignore_ascii_case("error") || is_failure(status) && is_about_the_call(fields)
         }
-        Some(Value::Number(status)) => status.as_u64().is_some_and(|status| (400..600).contains(&status)),
-        _ => false,
+        _ => ["status", "statusCode", "status_code"]
+            .iter()
+            .any(|name| fields.get(*name).and_then(Value::as_u64).is_some_and(|status| (400..600).contains(&status))),
     }
 }
 
@@ -280,7 +337,7 @@ pub fn is_refusal(text: &str) -> bool {
 fn is_error_wording(text: &str) -> bool {
     let text = text.trim_start();
     let beginning = &text[..text.floor_char_boundary(JUDGED_BYTES)];
-    PATTERNS.is_match(beginning) || denies_existence(&beginning.to_lowercase())
+    !NOTHING.is_match(beginning) && PATTERNS.is_match(beginning) || denies_existence(&beginning.to_lowercase())
 }
 
 #[cfg(test)]

@@ -25,6 +25,16 @@ fn json_that_says_so_is_an_error() {
         json!({"object": "error", "status": 404}),
         json!({"status": "error"}),
         json!({"status": 503, "title": "later"}),
+        json!({"statusCode": 404}),
+        json!({"errors": [{"message": "no"}], "data": null}),
+        json!({"message": "Not Found", "documentation_url": "https://x.example"}),
+        json!({"detail": "Not found."}),
+        json!({"is_error": true, "text": "no"}),
+        json!({"result": "error", "reason": "no"}),
+        json!({"type": "error", "message": "no"}),
+        json!({"errorCode": "E7"}),
+        json!([{"success": false, "n": 1}, {"success": false, "n": 2}]),
+        json!({"results": [{"success": false}], "total": 1}),
     ] {
         assert_eq!(judged(&value.to_string().into()), format!("text {value}"));
     }
@@ -34,6 +44,17 @@ fn json_that_says_so_is_an_error() {
         json!({"error": ""}),
         json!({"error": 0}),
         json!({"error": []}),
+        json!({"error": "none"}),
+        json!({"errorCode": 0}),
+        json!({"errors": []}),
+        json!({"errors": 3}),
+        json!({"errors": ["a row"], "rows": [1]}),
+        json!({"message": "Not found in the cache", "rows": [1]}),
+        json!({"message": "saved"}),
+        json!({"type": "error"}),
+        json!({"result": "error"}),
+        json!([{"success": false}, {"success": true}]),
+        json!([]),
         json!({"status": 200}),
         json!({"status": "open"}),
         json!({"items": [{"error": "one of many"}]}),
@@ -81,12 +102,30 @@ fn the_text_of_a_python_result_is_decoded() {
 }
 
 #[test]
+fn texts_that_begin_like_errors_are_errors() {
+    for text in [
+        "File not found: x",
+        "[ERROR] the port is closed",
+        "**Error:** the port is closed",
+        "<error>the port is closed</error>",
+        "Validation failed: x",
+        "Error. The port is closed",
+    ] {
+        assert_eq!(judged(&text.into()), format!("text {text}"));
+    }
+}
+
+#[test]
 fn texts_that_only_speak_of_errors_are_none() {
     for text in [
         "Errors were found in 0 files",
         "ERROR: 3\nINFO: 5",
         "# Error handling\n\nUse `Result`.",
         "error_log.txt\nmain.rs",
+        "error.log\nmain.rs",
+        "Error.md",
+        "Error: none",
+        "Permission denied count: 0",
         "The file was not found in the cache, and was downloaded",
         "Failedness is no word",
         "invalidate(cache)",
