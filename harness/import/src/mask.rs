@@ -10,14 +10,16 @@ use serde_json::{Map, Value};
 
 use crate::conversation::{Conversation, Event};
 
-/// Shorter values are masked only where they stand under the name of a secret.
+/// Shorter values are masked only as a whole word.
 const MIN_SECRET_BYTES: usize = 8;
+/// Shorter values are masked only where they stand under the name of a secret.
+const MIN_WORD_BYTES: usize = 4;
 /// Longer values are masked only as a whole argument. No key is as long.
 const MAX_SECRET_BYTES: usize = 16 * 1024;
 /// Shorter words are not recognized by their beginning.
 const MIN_PREFIXED_BYTES: usize = 20;
 /// The words in names of values that are secrets, whatever they look like.
-const STRONG_NAMES: [&str; 6] = ["password", "passwd", "passphrase", "secret", "credential", "apikey"];
+const STRONG_NAMES: [&str; 7] = ["password", "passwd", "pwd", "passphrase", "secret", "credential", "apikey"];
 /// Shorter numbers are not masked, because they may be counts.
 const MIN_NUMBER_BYTES: usize = 4;
 /// A key in a header.
@@ -110,7 +112,7 @@ impl Found {
             return;
         }
         self.numbers.insert(secret.to_owned(), self.numbers.len() + 1);
-        if is_everywhere && (MIN_SECRET_BYTES..=MAX_SECRET_BYTES).contains(&secret.len()) {
+        if is_everywhere && (MIN_WORD_BYTES..=MAX_SECRET_BYTES).contains(&secret.len()) {
             self.everywhere.push(secret.to_owned());
         }
     }
@@ -187,11 +189,13 @@ impl Found {
             }
             let name = text[..at].trim_end_matches(['"', '\'', ' ', '\\']);
             let start = name.rfind(|c: char| !is_token(c)).map_or(0, |before| before + 1);
-            let is_name = |name: &&str| (4..64).contains(&name.len()) && (is_strong(name) || is_token_name(name));
+            let is_name = |name: &&str| (3..64).contains(&name.len()) && (is_strong(name) || is_token_name(name));
             let Some(name) = name.get(start..).filter(is_name) else { continue };
             let value = text[at + 1..].trim_start_matches(['"', '\'', ' ', '\\']);
-            let end = value.find(|c: char| c.is_whitespace() || "\"'\\,;&<>()[]{}`".contains(c));
+            let end = value.find(|c: char| c.is_whitespace() || "\"'\\,;<>()[]{}`".contains(c));
             let end = end.unwrap_or(value.len());
+            // In a query, the next parameter ends it.
+            let end = value[..end].find('&').filter(|at| value[*at..end].contains('=')).unwrap_or(end);
             value_end = text.len() - value.len() + end;
             let value = &value[..end];
             if value.len() <= MAX_SECRET_BYTES && names_secret(name) && is_assigned_secret(name, sign, value) {
@@ -235,12 +239,15 @@ impl Found {
         let mut secrets: Vec<&str> = self.everywhere.iter().map(String::as_str).collect();
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         let mut groups: Vec<Vec<&str>> = Vec::new();
-        let mut bytes = BYTES_PER_SEARCH;
+        let (mut bytes, mut has_words) = (BYTES_PER_SEARCH, false);
         for secret in secrets {
-            if bytes + secret.len() > BYTES_PER_SEARCH {
+            // What is found of a word may hide a secret that begins in it.
+            let is_first_word = !has_words && secret.len() < MIN_SECRET_BYTES;
+            if is_first_word || bytes + secret.len() > BYTES_PER_SEARCH {
                 groups.push(Vec::new());
                 bytes = 0;
             }
+            has_words |= is_first_word;
             bytes += secret.len();
             groups.last_mut().into_iter().for_each(|group| group.push(secret));
         }
@@ -252,8 +259,13 @@ impl Found {
             return;
         }
         let mut masked = String::with_capacity(text.len());
-        search.replace_all_with(text, &mut masked, |_, secret, masked| {
-            masked.push_str(&self.mask_of(secret));
+        search.replace_all_with(text, &mut masked, |found, secret, masked| {
+            let is_part = text[..found.start()].ends_with(char::is_alphanumeric)
+                || text[found.end()..].starts_with(char::is_alphanumeric);
+            match secret.len() < MIN_SECRET_BYTES && is_part {
+                true => masked.push_str(secret),
+                false => masked.push_str(&self.mask_of(secret)),
+            }
             true
         });
         *text = masked;
@@ -313,7 +325,7 @@ fn is_token(c: char) -> bool {
 
 /// Returns true if a value under this name is a secret. `key` may also name a key of the keyboard, so the value has to look like one.
 fn is_named_secret(name: &str, value: &str) -> bool {
-    !value.is_empty() && names_secret(name) && (is_strong(name) || is_random(value))
+    !value.is_empty() && names_secret(name) && !is_folder(name, value) && (is_strong(name) || is_random(value))
 }
 
 /// Returns true if a number under this name is a secret.
@@ -322,12 +334,23 @@ fn is_named_number(name: &str, number: &str) -> bool {
 }
 
 /// Returns true for the value behind a name of secrets in a text. There it may also be a word that tells what is expected, so that a word
-/// is a secret only in the form of a variable: `DB_PASSWORD=…`.
+/// is a secret only in the form of a variable, as in `DB_PASSWORD=…`, or if it is no word of letters alone.
 fn is_assigned_secret(name: &str, sign: &str, value: &str) -> bool {
     let is_variable = sign == "=" && !name.bytes().any(|byte| byte.is_ascii_lowercase());
     let is_number = value.bytes().all(|byte| byte.is_ascii_digit());
-    is_random(value)
-        || value.len() >= MIN_SECRET_BYTES && is_strong(name) && (is_number || is_variable && !names_secret(value))
+    // Words have letters, and a sign at their end.
+    let is_word = value.trim_end_matches(['.', ':', '!', '?']).bytes().all(|byte| byte.is_ascii_alphabetic());
+    let is_long = value.len() >= MIN_SECRET_BYTES;
+    !is_folder(name, value)
+        && (is_random(value)
+            || is_long && is_number && (is_strong(name) || is_token_name(name))
+            || is_long && is_strong(name) && is_variable && !names_secret(value)
+            || value.len() >= MIN_WORD_BYTES && ends_strong(name) && !is_word)
+}
+
+/// Returns true for the folder in which a shell works: `PWD=/home`.
+fn is_folder(name: &str, value: &str) -> bool {
+    name.to_ascii_lowercase().ends_with("pwd") && value.starts_with(['/', '~', '.'])
 }
 
 fn is_token_name(name: &str) -> bool {
@@ -335,8 +358,18 @@ fn is_token_name(name: &str) -> bool {
 }
 
 fn is_strong(name: &str) -> bool {
-    let letters: String = name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
+    let letters = letters(name);
     STRONG_NAMES.iter().any(|strong| letters.contains(strong))
+}
+
+/// Returns true for a name of the secret itself, and not of something about it such as the time of its change.
+fn ends_strong(name: &str) -> bool {
+    let letters = letters(name);
+    STRONG_NAMES.iter().any(|strong| letters.ends_with(strong))
+}
+
+fn letters(name: &str) -> String {
+    name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 
 /// Returns true for a value that nobody would write as a word: letters and digits, without blanks.
