@@ -108,6 +108,7 @@ pub fn unwrap(text: &str) -> Unwrapped {
                 let is_error_text = !is_success && is_error_json(&value);
                 return Unwrapped { text: current.to_owned(), is_flagged, is_error_text };
             }
+            Some(Layer::Errors(text)) => return Unwrapped { text, is_flagged, is_error_text: true },
             None => break,
         }
     }
@@ -120,6 +121,8 @@ pub fn unwrap(text: &str) -> Unwrapped {
 enum Layer {
     /// A wrapping around another text. Only an exit status says that a call succeeded; other flags may say so of errors too.
     Wrapping { text: String, is_error: Option<bool> },
+    /// A list of errors without its head.
+    Errors(String),
     /// JSON that wraps nothing.
     Json(Value),
 }
@@ -138,8 +141,15 @@ fn peel(text: &str) -> Option<Layer> {
             let text: String = serde_json::from_str(trimmed).ok()?;
             Some(Layer::Wrapping { text, is_error: None })
         }
-        _ => python_result(trimmed).or_else(|| codex_output(trimmed)),
+        _ => python_result(trimmed).or_else(|| codex_output(trimmed)).or_else(|| inspect_errors(trimmed)),
     }
+}
+
+/// Returns the errors in what Inspect finds wrong with arguments, one a line.
+fn inspect_errors(text: &str) -> Option<Layer> {
+    let (head, errors) = text.split_once(" parsing tool input arguments:\n- ")?;
+    let is_head = head.starts_with("Found ") && head.contains(" validation error") && !head.contains('\n');
+    is_head.then(|| Layer::Errors(errors.replace("\n- ", "\n")))
 }
 
 /// Returns the text behind the head that Codex writes, and what the exit status in it says.

@@ -90,6 +90,22 @@ fn redaction_masks_values_and_changes_no_move() {
 }
 
 #[test]
+fn what_inspect_finds_wrong_is_read_without_its_head() {
+    let error = "Found 2 validation errors parsing tool input arguments:\n- 'order_id' is a required property\n- Additional properties are not allowed ('id' was unexpected)";
+    let messages = json!([
+        {"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "find", "arguments": "{\"id\":\"1\"}"}}]},
+        {"role": "tool", "tool_call_id": "1", "content": error},
+        {"role": "assistant", "content": "end"},
+    ]);
+    let all = read("log.json", &json!({ "messages": messages }).to_string(), &[]);
+    let expected =
+        "-> text 'order_id' is a required property\nAdditional properties are not allowed ('id' was unexpected)\n";
+    assert!(outline(&all[0]).contains(expected), "{}", outline(&all[0]));
+    let reading = Rows::new(false).add(&all[0]).calls[0].reading.unwrap();
+    assert!(reading.kind == ErrorKind::Missing && reading.names_field, "{reading:?}");
+}
+
+#[test]
 fn a_call_that_the_user_refused_is_no_error_and_ends_a_chain() {
     let turn = |id: &str| json!({"role": "assistant", "content": [{"type": "tool_use", "id": id, "name": "save", "input": {"id": id}}]});
     let result = |id: &str, text: &str| json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "is_error": true, "content": text}]});
