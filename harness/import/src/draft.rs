@@ -13,10 +13,12 @@ pub(crate) struct Draft {
     pub(crate) conversation: Conversation,
     /// The name of its task, unless the source names one.
     pub(crate) own_task: String,
-    /// The place of the conversation in its file.
+    /// The place in its file of what is read.
     pub(crate) position: Option<Position>,
-    /// The problems, with a detail each.
-    pub(crate) problems: Vec<(ProblemKind, String)>,
+    /// The problems, with a place and a detail each.
+    pub(crate) problems: Vec<(ProblemKind, Option<Position>, String)>,
+    /// The places of the events, of those with calls that of the first one.
+    positions: Vec<Option<Position>>,
     /// The ids of the calls of each event; an empty text where there is none.
     ids: Vec<Vec<String>>,
     /// The calls with an id.
@@ -53,12 +55,16 @@ enum Arrived {
     /// That of the call at this position, by its id.
     Matched(usize),
     /// One whose id tells of no call that is open.
-    Stray { id: String, result: CallResult },
+    Stray { id: String, position: Option<Position>, result: CallResult },
 }
 
 impl Draft {
     pub(crate) fn problem(&mut self, kind: ProblemKind, detail: impl Into<String>) {
-        self.problems.push((kind, detail.into()));
+        self.problem_at(kind, self.position, detail);
+    }
+
+    fn problem_at(&mut self, kind: ProblemKind, position: Option<Position>, detail: impl Into<String>) {
+        self.problems.push((kind, position, detail.into()));
     }
 
     /// Adds a text of the user; an empty one is none.
@@ -100,6 +106,7 @@ impl Draft {
         self.settle();
         self.conversation.events.push(event);
         self.ids.push(Vec::new());
+        self.positions.push(self.position);
         self.ids.len() - 1
     }
 
@@ -144,6 +151,9 @@ impl Draft {
         turn.calls.push(Call { tool: tool.to_owned(), arguments, result: None, is_shell: false });
         let call = self.ids[event].len();
         self.ids[event].push(id.to_owned());
+        if call == 0 {
+            self.positions[event] = self.position;
+        }
         if !id.is_empty() {
             let place = Place { event, call };
             let same = self.calls.entry(id.to_owned()).or_insert_with(|| SameId { last: place, open: BTreeSet::new() });
@@ -186,11 +196,11 @@ impl Draft {
         let error = is_error.then_some(ErrorSource::Flag);
         let result = CallResult { blocks, error, ..CallResult::default() };
         let Some(last) = self.last_calls else {
-            self.tell_stray(id);
+            self.tell_stray(id, self.position);
             return;
         };
         let Some(place) = self.take_open(id, last) else {
-            self.arrived.push(Arrived::Stray { id: id.to_owned(), result });
+            self.arrived.push(Arrived::Stray { id: id.to_owned(), position: self.position, result });
             return;
         };
         if place.event == last {
@@ -209,9 +219,9 @@ impl Draft {
         Some(place)
     }
 
-    fn tell_stray(&mut self, id: &str) {
+    fn tell_stray(&mut self, id: &str, position: Option<Position>) {
         let kind = if self.calls.contains_key(id) { ProblemKind::DuplicateId } else { ProblemKind::NoCall };
-        self.problem(kind, if id.is_empty() { String::new() } else { format!("id {id}") });
+        self.problem_at(kind, position, if id.is_empty() { String::new() } else { format!("id {id}") });
     }
 
     /// Finds the calls of results whose ids tell nothing. If a turn has as many results as calls, they come in the order of the calls;
@@ -228,16 +238,16 @@ impl Draft {
         for one in arrived {
             match one {
                 Arrived::Matched(call) if is_in_order => {
-                    strays.extend(turn.calls[call].result.take().map(|result| (String::new(), result)));
+                    strays.extend(turn.calls[call].result.take().map(|result| (String::new(), None, result)));
                 }
                 Arrived::Matched(_) => {}
-                Arrived::Stray { id, result } => strays.push((id, result)),
+                Arrived::Stray { id, position, result } => strays.push((id, position, result)),
             }
         }
         let mut told = Vec::new();
         // Calls with an id and those without, each from the first one that may be open.
         let (mut any, mut nameless) = (0, 0);
-        for (id, result) in strays {
+        for (id, position, result) in strays {
             let is_open = |call: &usize| turn.calls[*call].result.is_none();
             let is_nameless = |call: &usize| self.ids[event][*call].is_empty() && is_open(call);
             let call = if is_too_many && !id.is_empty() {
@@ -249,7 +259,7 @@ impl Draft {
             };
             match turn.calls.get_mut(call) {
                 Some(call) => call.result = Some(result),
-                None => told.push(id),
+                None => told.push((id, position)),
             }
         }
         for (call, id) in self.ids[event].iter().enumerate().filter(|(call, _)| turn.calls[*call].result.is_some()) {
@@ -257,7 +267,7 @@ impl Draft {
                 same.open.remove(&Place { event, call });
             }
         }
-        told.iter().for_each(|id| self.tell_stray(id));
+        told.iter().for_each(|(id, position)| self.tell_stray(id, *position));
     }
 
     /// Marks the result of the last call with an id as an error.
@@ -283,7 +293,7 @@ impl Draft {
 
     /// Notes the time of a message, in a form that sorts as text. Only the first step backwards is told.
     pub(crate) fn time(&mut self, time: &str) {
-        let is_told = || self.problems.iter().any(|(kind, _)| *kind == ProblemKind::ClockBackwards);
+        let is_told = || self.problems.iter().any(|(kind, ..)| *kind == ProblemKind::ClockBackwards);
         if *time < *self.last_time && !is_told() {
             let detail = format!("{time} after {}", self.last_time);
             self.problem(ProblemKind::ClockBackwards, detail);
@@ -295,14 +305,13 @@ impl Draft {
     pub(crate) fn finish(&mut self) {
         self.settle();
         let mut open = Vec::new();
-        for event in &self.conversation.events {
+        for (event, position) in self.conversation.events.iter().zip(&self.positions) {
             if let Event::Turn(turn) = event {
-                open.extend(turn.calls.iter().filter(|call| call.result.is_none()).map(|call| call.tool.clone()));
+                let calls = turn.calls.iter().filter(|call| call.result.is_none());
+                open.extend(calls.map(|call| (ProblemKind::NoResult, *position, call.tool.clone())));
             }
         }
-        for tool in open {
-            self.problem(ProblemKind::NoResult, tool);
-        }
+        self.problems.append(&mut open);
         let last = self.conversation.events.last();
         self.conversation.is_cut_off |= matches!(last, Some(Event::Turn(turn)) if !turn.calls.is_empty());
     }

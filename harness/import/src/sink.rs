@@ -29,6 +29,8 @@ pub(crate) struct Sink<'a> {
     log: Log,
     /// The positions of the next conversations of the files.
     positions: BTreeMap<usize, usize>,
+    /// The last log of which was told that it ends in the middle.
+    cut: Option<String>,
     /// The hashes of the ids of records that were read.
     records: HashSet<u64>,
     /// The names of tasks that stand for conversations without one, and how many have begun like each.
@@ -70,6 +72,11 @@ impl Log {
     }
 }
 
+/// Returns true if a log is in an archive.
+fn is_in(log: &str, archive: &str) -> bool {
+    log.strip_prefix(archive).is_some_and(|rest| rest.starts_with(": "))
+}
+
 /// Returns the name of a file without the endings.
 fn stem(name: &str) -> &str {
     const ENDINGS: [&str; 9] = ["zst", "gz", "json", "jsonl", "ndjson", "eval", "tar", "tgz", "tzst"];
@@ -94,6 +101,7 @@ impl<'a> Sink<'a> {
             receiver,
             log: Log::default(),
             positions: BTreeMap::new(),
+            cut: None,
             records: HashSet::new(),
             tasks: HashMap::new(),
         }
@@ -187,6 +195,14 @@ impl<'a> Sink<'a> {
         if kind.is_damage() && self.options.strict {
             return Err(ImportError::Damage(problem).into());
         }
+        if kind == ProblemKind::EndsInTheMiddle {
+            // An archive ends in the middle of its last log.
+            let is_told = self.cut.take().is_some_and(|cut| cut == problem.file || is_in(&cut, &problem.file));
+            self.cut = Some(problem.file.clone());
+            if is_told {
+                return Ok(());
+            }
+        }
         self.summary.problems.add(problem);
         Ok(())
     }
@@ -206,14 +222,15 @@ impl<'a> Sink<'a> {
         if draft.conversation.events.is_empty() {
             return self.problem(ProblemKind::Empty, position, "");
         }
-        for (kind, detail) in std::mem::take(&mut draft.problems) {
-            self.problem(kind, position, detail)?;
+        for (kind, position, detail) in std::mem::take(&mut draft.problems) {
+            self.problem(kind, position.unwrap_or(Position::File), detail)?;
         }
         let mut conversation = draft.conversation;
         if conversation.task == draft.own_task {
             conversation.task = self.task_of_its_own(draft.own_task);
         }
-        if conversation.is_cut_off && conversation.source != RECORDED {
+        let is_told = self.cut.as_ref() == Some(&self.log.full_name());
+        if conversation.is_cut_off && conversation.source != RECORDED && !is_told {
             self.problem(ProblemKind::CutOff, position, "")?;
         }
         let next = self.positions.entry(self.log.file).or_default();

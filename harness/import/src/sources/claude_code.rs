@@ -117,9 +117,9 @@ fn add_chain(
         return Ok(());
     }
     let mut draft = sink.draft();
-    draft.position = lines.first().map(|first| Position::Line(first.number));
     let mut models: BTreeMap<String, usize> = BTreeMap::new();
-    for (Numbered { line, .. }, is_left_out) in lines.iter_mut().zip(is_left_out) {
+    for (Numbered { line, number }, is_left_out) in lines.iter_mut().zip(is_left_out) {
+        draft.position = Some(Position::Line(*number));
         if let Some(time) = line.timestamp.as_deref().filter(|_| line.is("user") || line.is("assistant")) {
             draft.time(time);
         }

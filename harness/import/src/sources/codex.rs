@@ -32,10 +32,10 @@ pub(super) fn read(log: LogText<'_>, sink: &mut Sink<'_>) -> Result<(), Stop> {
 
 fn add(session: Session<Line>, sink: &mut Sink<'_>) -> Result<(), Stop> {
     let mut draft = sink.draft();
-    draft.position = session.lines.first().map(|first| Position::Line(first.number));
     draft.conversation.is_cut_off = session.is_cut_off;
     let failed: Vec<String> = session.lines.iter().filter_map(|line| failed_call(&line.line)).collect();
     for line in session.lines {
+        draft.position = Some(Position::Line(line.number));
         add_line(&mut draft, line.line);
     }
     failed.iter().for_each(|call| draft.flag(call));

@@ -124,12 +124,13 @@ fn read_object(scanner: &mut Scanner<Bytes<'_>>, form: &Form, sink: &mut Sink<'_
     scanner.skip_byte();
     let mut document = Map::new();
     let (mut name, mut value) = (Vec::new(), Vec::new());
-    let (mut bytes, mut has_list, mut is_too_long) = (0, false, false);
+    let (mut bytes, mut has_list, mut is_too_long, mut is_cut) = (0, false, false, false);
     loop {
         while scanner.skip_if(b',')? {}
         match scanner.peek()? {
             None => {
                 sink.problem(ProblemKind::EndsInTheMiddle, Position::File, "")?;
+                is_cut = true;
                 break;
             }
             Some(b'}') => {
@@ -171,7 +172,8 @@ fn read_object(scanner: &mut Scanner<Bytes<'_>>, form: &Form, sink: &mut Sink<'_
     if is_too_long {
         return sink.problem(ProblemKind::TooLong, Position::File, "");
     }
-    if has_list {
+    // What is cut before its conversation is told once.
+    if has_list || is_cut && !form.marks.iter().any(|mark| document.contains_key(*mark)) {
         return Ok(());
     }
     (form.add)(Entry { value: Value::Object(document), position: Position::File, document: &Map::new() }, sink)

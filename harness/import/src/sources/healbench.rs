@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::sessions::{self, Session};
+use super::sessions::{self, Numbered, Session};
 use crate::error::Stop;
 use crate::input::LogText;
 use crate::problem::{Position, ProblemKind};
@@ -33,7 +33,8 @@ fn add(mut session: Session<Row>, sink: &mut Sink<'_>) -> Result<(), Stop> {
     if session.lines.iter().any(|line| line.line.text.is_none()) {
         sink.problem_once(ProblemKind::NoResult, draft.position, "recorded without --record-texts")?;
     }
-    for row in session.lines.into_iter().map(|line| line.line) {
+    for Numbered { number, line: row } in session.lines {
+        draft.position = Some(Position::Line(number));
         let id = row.call.to_string();
         draft.call(Some(&id), &id, &row.tool, row.arguments);
         draft.result(&id, row.text.into_iter().collect(), row.is_error);

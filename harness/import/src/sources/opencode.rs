@@ -32,9 +32,9 @@ pub(super) fn read(log: LogText<'_>, sink: &mut Sink<'_>) -> Result<(), Stop> {
 
 fn add(session: Session<Line>, sink: &mut Sink<'_>) -> Result<(), Stop> {
     let mut draft = sink.draft();
-    draft.position = session.lines.first().map(|first| Position::Line(first.number));
     draft.conversation.is_cut_off = session.is_cut_off;
     for line in session.lines {
+        draft.position = Some(Position::Line(line.number));
         add_line(&mut draft, line.line);
     }
     sink.take(draft)

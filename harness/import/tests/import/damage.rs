@@ -73,7 +73,41 @@ fn a_session_that_ends_in_the_middle_is_cut_off() {
     let log = format!("{log}{{\"type\":\"assis");
     let (all, summary) = import_files(&[("s.jsonl", log.as_bytes())], &Options::default()).unwrap();
     assert!(all[0].is_cut_off);
-    assert_eq!(summary.problems.listed[0].position, Position::Line(3));
+    assert_eq!((summary.problems.listed.len(), summary.problems.listed[0].position), (1, Position::Line(3)));
+}
+
+#[test]
+fn problems_of_a_session_have_their_own_lines() {
+    let part = |uuid: &str, parent: &str, block: &Value| {
+        claude_line("assistant", uuid, parent, &json!({"id": uuid, "role": "assistant", "content": [block]}))
+    };
+    let call = |id: &str| json!({"type": "tool_use", "id": id, "name": "a", "input": {}});
+    let result = json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "x", "content": "r"}]});
+    let log = lines(&[
+        claude_line("user", "1", "", &json!({"role": "user", "content": "go"})),
+        part("2", "1", &call("a")),
+        part("3", "2", &json!({"type": "text", "text": "b"})),
+        claude_line("user", "4", "3", &result),
+        claude_line("user", "5", "4", &result),
+        part("6", "5", &call("c")),
+    ]);
+    let expected = [
+        (ProblemKind::NoCall, Position::Line(4)),
+        (ProblemKind::NoCall, Position::Line(5)),
+        (ProblemKind::NoResult, Position::Line(2)),
+        (ProblemKind::NoResult, Position::Line(6)),
+        (ProblemKind::CutOff, Position::Line(6)),
+    ];
+    assert_eq!(problems("s.jsonl", log.as_bytes()).1, expected);
+}
+
+#[test]
+fn a_log_that_is_cut_is_told_once() {
+    let whole = json!([conversation("a"), conversation("b")]).to_string();
+    for cut in [&whole[..whole.len() - 9], "{\"model\": \"m\", \"messages\": [{\"role\": \"user\", \"content\":"] {
+        let found = problems("a.json", cut.as_bytes()).1;
+        assert_eq!(found.iter().map(|(kind, _)| *kind).collect::<Vec<_>>(), [ProblemKind::EndsInTheMiddle], "{cut}");
+    }
 }
 
 #[test]
@@ -82,7 +116,9 @@ fn a_compressed_log_may_end_in_the_middle() {
     let zstd = zstd::encode_all(lines(&log).as_bytes(), 1).unwrap();
     let (all, found) = problems("a.jsonl.zst", &zstd[..zstd.len() / 2]);
     assert!(!all.is_empty() && all.len() < 20_000, "{}", all.len());
-    assert_eq!(found.last(), Some(&(ProblemKind::EndsInTheMiddle, Position::File)));
+    // It is told where the text ends, and not once more for the file.
+    let ends: Vec<_> = found.iter().filter(|(kind, _)| *kind == ProblemKind::EndsInTheMiddle).collect();
+    assert_eq!(ends, [&(ProblemKind::EndsInTheMiddle, Position::Line(all.len() as u64 + 1))]);
 }
 
 #[test]
