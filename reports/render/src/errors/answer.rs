@@ -11,7 +11,11 @@ const MAX_SHOWN: usize = 80;
 pub(crate) fn answer(texts: &ErrorTexts) -> String {
     let totals = &texts.totals;
     if totals.calls == 0 {
-        return "No call failed.".to_owned();
+        let excluded = excluded(texts);
+        return match excluded.is_empty() {
+            true => "No call failed.".to_owned(),
+            false => format!("No call failed of those that count. {}", excluded.join(" ")),
+        };
     }
     let [errors, tasks, chains] =
         [(totals.calls, "error"), (totals.tasks, "task"), (totals.chains, "chain")].map(|(n, noun)| pluralize(n, noun));
@@ -167,13 +171,7 @@ pub(crate) fn notes(texts: &ErrorTexts) -> Vec<String> {
         true => format!("Intervals are {}, for other tasks.", percent(texts.confidence)),
         false => "Below 10 tasks there are no intervals.".to_owned(),
     });
-    if texts.shell_errors > 0 {
-        notes.push(format!("Left out: {} of shells.", pluralize(texts.shell_errors, "error")));
-    }
-    if texts.attacked_episodes > 0 {
-        let episodes = pluralize(texts.attacked_episodes, "episode");
-        notes.push(format!("Left out: the errors of {episodes} with an injected attack; `--with attack` counts them."));
-    }
+    notes.extend(excluded(texts));
     if texts.observational {
         notes.push("Observational: the texts were not assigned to agents at random.".to_owned());
     }
@@ -183,4 +181,18 @@ pub(crate) fn notes(texts: &ErrorTexts) -> Vec<String> {
         notes.push("soft: errors that were sent as successes, and are known by their texts.".to_owned());
     }
     notes
+}
+
+/// Returns what is in none of the counts.
+fn excluded(texts: &ErrorTexts) -> Vec<String> {
+    let mut excluded = Vec::new();
+    if texts.shell_errors > 0 {
+        excluded.push(format!("Left out: {} of shells.", pluralize(texts.shell_errors, "error")));
+    }
+    if texts.attacked_episodes > 0 {
+        let episodes = pluralize(texts.attacked_episodes, "episode");
+        excluded
+            .push(format!("Left out: the errors of {episodes} with an injected attack; `--with attack` counts them."));
+    }
+    excluded
 }

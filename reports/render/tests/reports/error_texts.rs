@@ -111,6 +111,9 @@ fn the_answer_counts_errors_and_names_the_costliest_text() {
     texts.totals = counts(0, 0, 0, 0);
     texts.texts.clear();
     assert_eq!(printed(&texts, 9), "No call failed.\n");
+    texts.shell_errors = 1;
+    assert_eq!(printed(&texts, 9), "No call failed of those that count. Left out: 1 error of shells.\n");
+    texts.shell_errors = 0;
     assert_eq!(errors_markdown(&texts, 9), "## healbench: error texts\n\n**No call failed.**\n");
 }
 
