@@ -108,7 +108,7 @@ impl TranscriptWriter {
         self.out.push('\n');
         let mut spans = vec![StyledSpan::new(format!("{tool} "), Paint::Plain)];
         spans.extend(arguments.iter().map(|span| StyledSpan::new(span.text.as_str(), paint(span.change))));
-        self.line(&format!("call {:<2}", row.call), spans);
+        self.line(&format!("{:<7}", format!("call {} ", row.call)), spans);
         if call.opening {
             self.text(EMPTY_LABEL, "scheduled opening: no request was sent to the model", Paint::Dim);
         }
@@ -253,11 +253,12 @@ pub(super) fn call_details(row: &CallRecord) -> String {
     details.join(", ")
 }
 
-/// Returns `OK`, or the class of the error, which traces do not have.
+/// Returns `OK`, or the class of the error, which traces do not have. A trace may also lack the result.
 pub(super) fn verdict(row: &CallRecord) -> &str {
     match &row.error_class {
         Some(class) => class.name(),
         None if row.is_error => "ERROR",
+        None if (row.response_hash, row.response_tokens) == (0, 0) => "NO RESULT",
         None => "OK",
     }
 }

@@ -63,6 +63,17 @@ fn two_calls() -> Transcript {
 }
 
 #[test]
+fn a_call_of_two_digits_is_apart_from_its_tool_and_one_without_a_result_is_not_ok() {
+    let mut steps = calls(&vec![(json!({}), "none"); 10]);
+    if let Some(TranscriptStep::Call(call)) = steps.last_mut() {
+        (call.row.response_tokens, call.response) = (0, String::new());
+    }
+    let shown = transcript(&transcript_with(steps), PIPE);
+    assert!(shown.contains("call 9 users") && shown.contains("call 10 users"), "{shown}");
+    assert!(shown.contains("NO RESULT") && !shown.contains("OK"), "{shown}");
+}
+
+#[test]
 fn changes_are_described_where_there_is_no_color() {
     insta::assert_snapshot!(transcript(&two_calls(), TranscriptOptions { width: 60, ..PIPE }), @r#"
     users/invite · openai:gpt-5-mini · seeded · native
