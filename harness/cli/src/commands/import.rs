@@ -161,7 +161,8 @@ fn problems_text(summary: &Summary) -> String {
     let listed = &summary.problems.listed;
     let mut distinct: Vec<(&Problem, u64)> = Vec::new();
     for problem in listed {
-        let is_same = |(other, _): &&mut (&Problem, u64)| (other.kind, &other.detail) == (problem.kind, &problem.detail);
+        let is_same =
+            |(other, _): &&mut (&Problem, u64)| (other.kind, &other.detail) == (problem.kind, &problem.detail);
         match distinct.iter_mut().find(is_same) {
             Some((_, number)) => *number += 1,
             None => distinct.push((problem, 1)),
@@ -190,14 +191,15 @@ fn counts_text(counts: &Counts) -> String {
         pluralize(counts.flag_errors + counts.text_errors, "error"),
     ];
     let rest = [
-        (counts.text_errors, "of them recognized only by their text"),
-        (counts.refused, "refused by the user"),
-        (counts.shell_calls, "calls of shells, excluded from rankings"),
-        (counts.shell_errors, "errors of a shell"),
-        (counts.attacks, "conversations with an attack, excluded from rankings"),
-        (counts.left_out, "calls left out"),
+        (counts.text_errors, "error", "recognized only by the text"),
+        (counts.refused, "call", "refused by the user"),
+        (counts.shell_calls, "call", "of shells, excluded from rankings"),
+        (counts.shell_errors, "error", "of shells"),
+        (counts.attacks, "conversation", "with an attack, excluded from rankings"),
+        (counts.left_out, "call", "left out"),
     ];
-    parts.extend(rest.iter().filter(|(number, _)| *number > 0).map(|(number, of)| format!("{} {of}", count(*number))));
+    let rest = rest.iter().filter(|(number, ..)| *number > 0);
+    parts.extend(rest.map(|(number, noun, of)| format!("{} {of}", pluralize(*number, noun))));
     parts.join(", ")
 }
 
