@@ -75,6 +75,9 @@ fn write_files(args: &NewArgs, supervisor: &Supervisor, terminal: &Terminal) -> 
     let shown = shell_quote(&scenario_file.display().to_string());
     terminal
         .note(&format!("scenario: {shown}\nedit it, then: healbench run {shown} --agent scripted:typical --trials 3"));
+    if tried.is_empty() {
+        terminal.note("its call was not tried: no tool is read-only by its annotations; check its arguments");
+    }
     if let Some(reason) = refused {
         terminal.note(&format!("its call is refused, and no other call of a read-only tool was accepted: {reason}"));
     }
