@@ -91,7 +91,9 @@ def main():
         compare(path, mean(scores), audit["score"])
         kinds = of_kinds(audit["tools"])
         calls = [call for tool in audit["tools"] for call in tool["probes"]]
-        lost = sum(call["answer"] == "environment" for call in calls)
+        # What is refused since the right call was made before reached the tool.
+        refused = [tool for tool in audit["tools"] if tool["base"] and tool["base"]["state"].startswith("refused")]
+        lost = sum(call["answer"] == "environment" for tool in refused for call in tool["probes"])
         environment = audit["environment"] or {"reached": len(calls), "calls": len(calls)}
         compare(f"{path}: calls", Fraction(len(calls)), environment["calls"])
         compare(f"{path}: calls with another answer than the refused base call", Fraction(len(calls) - lost), environment["reached"])
