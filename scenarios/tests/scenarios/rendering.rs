@@ -186,7 +186,7 @@ fn all_problems_of_a_file_are_reported_at_once() {
     47 |     mistakes: [wrong_enm]
        |                ^^^^^^^^^
        |
-       = help: did you mean `wrong_enum`? Known: `missing`, `wrong_type`, `wrong_enum`, `out_of_range`, `bad_format`, `hallucinated_field`, `misspelled_field`, `misspelled_action`, `missing_discriminator`, `unknown_id`, `unfiltered_list`, `stale_contract`, and 14 more
+       = help: did you mean `wrong_enum`? Known: `missing`, `wrong_type`, `wrong_enum`, `out_of_range`, `bad_format`, `hallucinated_field`, `misspelled_field`, `misspelled_action`, `missing_discriminator`, `unknown_id`, `unfiltered_list`, `stale_contract`, and 15 more
 
     error: unknown key `feild`
       --> broken.yaml:49:69
