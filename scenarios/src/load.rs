@@ -74,7 +74,7 @@ fn load_text(
     };
     let mut scenarios = Vec::new();
     for (name, content) in variants {
-        // A run stores what stands for itself. Problems have the places of the file.
+        // A run stores what stands for itself.
         let written = format!("{content:#}\n");
         document.value = content;
         scenarios.push(load_document(
@@ -177,11 +177,15 @@ pub fn load_suite(paths: &[PathBuf]) -> Result<Vec<Scenario>, LoadError> {
         files.extend(find_files(path)?.into_iter().filter(|file| seen.insert(file.label().into_owned())));
     }
     let mut scenarios: Vec<Scenario> = Vec::new();
+    let mut paths_loaded = BTreeSet::new();
     let mut all_diagnostics = Vec::new();
     let mut sources = BTreeMap::new();
     for file in &files {
         match load_suite_file(file) {
-            Ok(loaded) => scenarios.extend(loaded),
+            // One variant may be named beside its file.
+            Ok(loaded) => {
+                scenarios.extend(loaded.into_iter().filter(|one| paths_loaded.insert(one.source.path.clone())))
+            }
             Err(LoadError::Invalid { diagnostics, sources: texts }) => {
                 all_diagnostics.extend(diagnostics);
                 sources.extend(texts);

@@ -10,7 +10,9 @@ use crate::suggest;
 
 /// The key of the variants.
 const KEY: &str = "for_each";
-/// What begins a placeholder: `{each.NAME}`.
+/// The largest number of variants of a file.
+const MAX_VARIANTS: usize = 1000;
+/// The beginning of a placeholder: `{each.NAME}`.
 const BEGINNING: &str = "{each.";
 
 /// Returns the content of each variant of a file, with the variant's name; `None` for a file that is one scenario. The id of a variant is
@@ -25,6 +27,12 @@ pub(crate) fn variants(document: &Document<'_>) -> Result<Option<Vec<(String, Va
         let help = "write `for_each: {paid: {state: paid}, sent: {state: sent}}`, and `{each.state}` below".to_owned();
         return Err(vec![document.at_value(&at, "`for_each` needs variants, each with its values", Some(help))]);
     };
+    if all.len() > MAX_VARIANTS {
+        let message = format!("{} variants are more than {MAX_VARIANTS}", all.len());
+        return Err(vec![document.at_value(&at, message, None)]);
+    }
+    let mut template = document.value.clone();
+    template.as_object_mut().map(|root| root.shift_remove(KEY));
     let mut problems = Vec::new();
     let mut expanded = Vec::new();
     let names: Vec<&String> =
@@ -52,24 +60,25 @@ pub(crate) fn variants(document: &Document<'_>) -> Result<Option<Vec<(String, Va
             ));
         }
         let mut expansion = Expansion { document, values, used: Vec::new(), problems: &mut problems };
-        let mut content = document.value.clone();
-        let root = content.as_object_mut().map(|root| (root.shift_remove(KEY), root.get("id").cloned()));
+        let mut content = template.clone();
         expansion.fill(&mut content, "");
         let used = expansion.used;
         for unused in values.keys().filter(|known| !used.contains(known)) {
             let message = format!("nothing refers to `{BEGINNING}{unused}}}`");
             problems.push(document.at_key(&child(&here, unused), message, None));
         }
-        if let (Some((_, Some(Value::String(id)))), Some(root)) = (root, content.as_object_mut()) {
+        if let Some(root) = content.as_object_mut()
+            && let Some(Value::String(id)) = root.get("id").cloned()
+        {
             root.insert("id".to_owned(), format!("{id}/{name}").into());
             root.entry("cluster").or_insert(Value::String(id));
         }
         expanded.push((name.clone(), content));
     }
-    problems.truncate(MAX_PROBLEMS);
     problems.sort();
     // What is wrong in every variant is said once.
     problems.dedup();
+    problems.truncate(MAX_PROBLEMS);
     if problems.is_empty() { Ok(Some(expanded)) } else { Err(problems) }
 }
 
@@ -96,7 +105,9 @@ impl Expansion<'_> {
                     let at = child(pointer, &key);
                     self.fill(&mut inner, &at);
                     let key = if key.contains(BEGINNING) { text_of(&self.filled(&key, &at)) } else { key };
-                    map.insert(key, inner);
+                    if map.insert(key.clone(), inner).is_some() {
+                        self.problems.push(self.document.at_key(&at, format!("`{key}` is there twice"), None));
+                    }
                 }
             }
             _ => {}

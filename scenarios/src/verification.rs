@@ -93,6 +93,10 @@ impl Verified {
         };
         content.iter().filter_map(|block| serde_json::from_str::<Value>(block).ok()).find_map(|value| match value {
             Value::Array(items) => items.iter().find_map(own),
+            // A page of a list.
+            Value::Object(page) if page.contains_key("next_cursor") => {
+                page.get("items").and_then(Value::as_array).into_iter().flatten().find_map(own)
+            }
             other => own(&other),
         })
     }

@@ -67,6 +67,8 @@ pub struct ScriptedAgent<'a> {
     calls: Vec<Rc<ToolCall>>,
     /// True if the step's call may have taken effect although it failed: after a passing failure.
     unsure: bool,
+    /// True if the step's own call was sent.
+    sent_draft: bool,
     /// The move after the latest error of the step.
     last_move: Option<Move>,
     /// True if the latest error names the tool that is meant.
@@ -97,6 +99,7 @@ impl<'a> ScriptedAgent<'a> {
             pending_turn: None,
             calls: Vec::new(),
             unsure: false,
+            sent_draft: false,
             last_move: None,
             is_tool_told: false,
         }
@@ -148,6 +151,7 @@ impl<'a> ScriptedAgent<'a> {
         self.waited = false;
         self.meant_call = None;
         self.unsure = false;
+        self.sent_draft = false;
         self.last_move = None;
         let Some(step) = self.script_step() else {
             let answer = self.start.script.answer.as_deref().unwrap_or("The task is done.");
@@ -178,7 +182,8 @@ impl<'a> ScriptedAgent<'a> {
     fn send(&mut self, waited_s: u32) -> Turn {
         let call = self.lookup.as_ref().unwrap_or(&self.draft).clone();
         self.attempts += 1;
-        let is_twice = self.attempts == 1 && self.lookup.is_none() && self.script_step().is_some_and(|step| step.twice);
+        let is_twice = !self.sent_draft && self.lookup.is_none() && self.script_step().is_some_and(|step| step.twice);
+        self.sent_draft |= self.lookup.is_none();
         let calls = vec![call; 1 + usize::from(is_twice)];
         self.calls.extend(calls.iter().cloned().map(Rc::new));
         Turn::Calls { calls, waited_s, text: String::new() }

@@ -47,7 +47,8 @@ const BESIDE_MESSAGES: [&str; 10] = [
 
 /// A name with nothing behind it: `Error: none`.
 static NOTHING: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)^[\w -]+:\s*(?:none|null|nil|n/a|0)\s*[.!]?\s*(?:\n|$)").expect("the pattern is tested")
+    Regex::new(r"(?i)^(?:[\w-]* )*(?:errors?|failures?|warnings?|denied count):\s*(?:none|null|nil|n/a|0)\s*[.!]?\s*$")
+        .expect("the pattern is tested")
 });
 
 static PATTERNS: LazyLock<RegexSet> = LazyLock::new(|| {
@@ -55,7 +56,7 @@ static PATTERNS: LazyLock<RegexSet> = LazyLock::new(|| {
     RegexSetBuilder::new(patterns).case_insensitive(true).build().expect("the wordings are tested")
 });
 
-/// What Codex writes before the output of a tool, with the exit status of a shell.
+/// The lines that Codex writes before the output of a tool, with the exit status of a shell.
 static HEAD: LazyLock<Regex> = LazyLock::new(|| {
     let line = r"(?:Chunk ID|Wall time|Original token count|Total output lines): [^\n]*\n";
     let exit = r"(?:Exit code:|Process exited with code) (-?\d+)\n";

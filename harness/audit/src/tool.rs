@@ -182,7 +182,7 @@ impl Auditor<'_, '_> {
             let probe = self.probe(&subject, draft)?;
             let ended = matches!(probe.answer, AnswerKind::Slow | AnswerKind::Died);
             // A mistake that was accepted may have changed what the right call needs.
-            if accepted && !tool.read_only && probe.answer.is_accepted() {
+            if accepted && !tool.read_only && subject.again.is_empty() && probe.answer.is_accepted() {
                 subject.again.extend(self.refusal_now(&definition.name, &arguments)?);
             }
             tool.probes.push(probe);

@@ -46,7 +46,14 @@ pub(crate) fn run_action<'w>(
     arguments: Arguments<'_>,
 ) -> Result<(ReplyOutcome<'w>, bool), ToolFailure> {
     let meanwhile = &action.effects.meanwhile;
-    write_all(meanwhile, tables, world, Scope { arguments, row: None })?;
+    if !meanwhile.is_empty() {
+        let before = world.clone();
+        if let Err(failure) = write_all(meanwhile, tables, world, Scope { arguments, row: None }) {
+            world.take_back(before);
+            world.keep_tokens(arguments.now);
+            return Err(failure);
+        }
+    }
     for rule in &action.rules {
         if let Err(failure) = check(rule, action, tables, world, arguments) {
             world.note_delay(arguments.now, failure.retry_after);

@@ -1,4 +1,4 @@
-//! How far an episode has come: what rules and computed columns can refer to beside arguments and rows.
+//! The progress of an episode: calls, seconds and tokens, to which rules and computed columns can refer.
 
 use std::cell::Cell;
 

@@ -96,7 +96,7 @@ impl<T: BorrowMut<Tables>> Session for SimulatorSession<'_, T> {
                     true
                 }
                 FaultKind::Stale => {
-                    let mut start = Tables::new(before.shared_base());
+                    let mut start = before.at_start();
                     let stale = Answer::of(self.handlers.run(&mut start, call)).outcome;
                     let is_other = stale != result.outcome;
                     result.outcome = stale;
@@ -170,7 +170,15 @@ impl Answer {
         match &mut self.outcome {
             Ok(AnswerContent::Rows(rows)) => damage_rows(rows, true, key, strike),
             Ok(AnswerContent::Text(text)) => {
-                if let Ok(row) = serde_json::from_str::<Object>(text) {
+                if let Ok(mut row) = serde_json::from_str::<Object>(text) {
+                    // A page of a list.
+                    let items = row.get("items").filter(|_| row.contains_key("next_cursor")).cloned();
+                    if let Some(Ok(mut rows)) = items.map(serde_json::from_value::<Vec<Object>>) {
+                        damage_rows(&mut rows, true, key, strike);
+                        row.insert("items".to_owned(), rows.into_iter().map(Value::Object).collect());
+                        *text = serde_json::to_string(&row).unwrap_or_default();
+                        return;
+                    }
                     let mut rows = vec![row];
                     damage_rows(&mut rows, false, key, strike);
                     *text = rows.first().and_then(|row| serde_json::to_string(row).ok()).unwrap_or_default();

@@ -98,7 +98,7 @@ pub struct Tables {
     progress: TablesProgress,
 }
 
-/// How far an episode has come. It stays when writes are taken back.
+/// The progress of an episode. It stays when writes are taken back.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TablesProgress {
     calls: u64,
@@ -132,7 +132,8 @@ impl Tables {
 
     /// Returns true if calls are still answered as in the initial state: no row was changed and no key was generated.
     pub fn is_pristine(&self) -> bool {
-        self.change_count == 0 && self.changes.iter().all(|table| table.generated_keys == 0)
+        let is_untouched = self.change_count == 0 && self.progress.tokens == 0;
+        is_untouched && self.changes.iter().all(|table| table.generated_keys == 0)
     }
 
     /// Advances the simulated time.
@@ -203,8 +204,9 @@ impl Tables {
         })
     }
 
-    pub(crate) fn shared_base(&self) -> Arc<WorldBase> {
-        Arc::clone(&self.base)
+    /// Returns the initial rows, at this time of the episode.
+    pub(crate) fn at_start(&self) -> Tables {
+        Tables { progress: self.progress.clone(), ..Tables::new(Arc::clone(&self.base)) }
     }
 
     pub(crate) fn role(&self) -> Option<&str> {

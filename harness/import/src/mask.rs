@@ -345,7 +345,7 @@ fn is_assigned_secret(name: &str, sign: &str, value: &str) -> bool {
         && (is_random(value)
             || is_long && is_number && (is_strong(name) || is_token_name(name))
             || is_long && is_strong(name) && is_variable && !names_secret(value)
-            || value.len() >= MIN_WORD_BYTES && ends_strong(name) && !is_word)
+            || value.len() >= MIN_WORD_BYTES && ends_strong(name) && !is_word && !names_secret(value))
 }
 
 /// Returns true for the folder in which a shell works: `PWD=/home`.

@@ -468,7 +468,7 @@ impl<'a> EpisodeRun<'a> {
         }
         self.verified.note(&cached.verifications);
         self.failed = None;
-        if row.state_changed != Some(false) {
+        if row.state_changed != Some(false) || self.context.may_change_meanwhile {
             self.state = None;
         }
         let took_effect = cached.answer.took_effect();

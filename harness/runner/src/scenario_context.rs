@@ -31,6 +31,8 @@ pub fn server_environments(
 
 /// The data shared by all episodes of a scenario: the environment, and the guardrails of each condition.
 pub struct ScenarioContext<'a> {
+    /// True if a call may change the state although it changes nothing by itself.
+    pub(crate) may_change_meanwhile: bool,
     pub(crate) scenario: &'a Scenario,
     pub(crate) environment: Box<dyn Environment + 'a>,
     /// One for each condition.
@@ -177,7 +179,10 @@ impl<'a> ScenarioContext<'a> {
             (0..drawn.map_or(1, |planned| planned.worlds.max(1))).map(|_| OnceLock::new()).collect();
         worlds[0].get_or_init(|| InitialState { base, simulator: None, unmet });
         let cached = plan.trials.min(MAX_CACHED_TRIALS);
+        let mut actions = scenario.tools.iter().flat_map(|tool| &tool.actions);
+        let may_change_meanwhile = actions.any(|action| !action.effects.meanwhile.is_empty());
         Ok(ScenarioContext {
+            may_change_meanwhile,
             scenario,
             state_is_cheap,
             preamble_tokens: plan.agents.iter().map(|_| OnceLock::new()).collect(),

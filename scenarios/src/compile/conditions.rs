@@ -29,11 +29,11 @@ pub(super) struct Names<'a> {
 const ROW: &str = "row";
 const ROWS: &str = "rows";
 const NOW: &str = "now";
-/// What refers to a value.
+/// The keys of references to a value.
 const REFERENCES: [&str; 3] = [ROW, "sent", NOW];
 
 impl Compiler<'_> {
-    /// Returns the condition of a rule. Keys other than `row` and `rows` are arguments; so are these, if they are declared.
+    /// Returns the condition of a rule. Keys other than `row`, `rows` and `now` are arguments; so are these, if they are declared.
     pub(super) fn condition(&mut self, pointer: &str, file: &Object, names: Names<'_>) -> Option<Condition> {
         let mut condition = Condition::default();
         let mut is_complete = true;

@@ -1,4 +1,6 @@
-//! Content in which words of errors stand: what others have written, and what is shown, found or counted.
+//! Content in which words of errors stand: mails, programs, lists, pages and counts.
+
+use super::words::COMPLAINTS;
 
 /// Returns the part of a prose text in lower case in which complaints count: without what is quoted or in parentheses, without what a
 /// program prints or a list shows, and without the words that something is *not* missing or wrong. Empty for a list, for code and for records
@@ -9,10 +11,15 @@ pub(super) fn own_words(lower: &str) -> String {
     let Some(first) = lines.first() else { return String::new() };
     let shows = |line: &&&str| is_item(line) || is_code(line) || is_record(line);
     let all = |is: fn(&str) -> bool| lines.len() > 1 && lines.iter().all(|line| is(line));
-    if all(|line| line.starts_with('[')) || is_heading(first, &lines[1..]) || is_tree(&lower) {
+    if all(|line| line.starts_with('[')) || is_heading(first, &lower) || is_tree(&lower) {
         return String::new();
     }
-    // A heading above a list of complaints is not one of its items.
+    // A heading above a list of complaints is not one of its items, and a list may be all complaints.
+    let complains = |line: &&str| COMPLAINTS.iter().any(|words| line.contains(words));
+    let is_all_complaints = lines.iter().all(|line| complains(&line) && !is_code(line)) && !first.starts_with('#');
+    if is_all_complaints && is_item(first) && !first.starts_with(['★', '☆']) {
+        return without_none(&lower);
+    }
     if shows(&first) && (lines.len() > 1 || is_code(first) || first.starts_with(['★', '☆'])) {
         return String::new();
     }
@@ -33,17 +40,18 @@ pub(super) fn beginning(text: &str) -> String {
     let mut ends = ends.map(|(at, sign)| at + sign.len());
     let first = ends.next().unwrap_or(text.len());
     let tells = text[..first].split(|c: char| !c.is_alphanumeric()).any(|word| STATES.contains(&word));
-    let end = if tells || text[..first].trim_end().ends_with(':') { text.len() } else { first };
+    // A long sentence that complains of nothing begins a document.
+    let is_short = text[..first].split_whitespace().count() <= 8;
+    let end = if tells || is_short || text[..first].trim_end().ends_with(':') { text.len() } else { first };
     text[..end].to_owned()
 }
 
-/// Returns true for the heading of a document: a few words without an end, above other lines.
-fn is_heading(first: &str, rest: &[&str]) -> bool {
-    let words = first.split(' ').count();
-    first.starts_with("q: ")
-        || first.starts_with("## ")
-        || first.starts_with("### ")
-        || words <= 2 && !rest.is_empty() && first.chars().all(|c| c.is_alphabetic() || c == ' ')
+/// Returns true for the heading of a document: a few words without an end, above an empty line or a list.
+fn is_heading(first: &str, lower: &str) -> bool {
+    let second = lower.trim_start().lines().nth(1).map(str::trim);
+    let is_above = second.is_some_and(|line| line.is_empty() || line.starts_with(['-', '*', '•']));
+    let is_plain = first.split(' ').count() <= 2 && first.chars().all(|c| c.is_alphabetic() || c == ' ');
+    first.starts_with("q: ") || is_above && (is_plain || first.starts_with('#'))
 }
 
 /// Returns true for keys above indented ones.
@@ -67,43 +75,35 @@ fn is_item(line: &str) -> bool {
 
 /// Returns true for a line of a program, a patch, or what searching files prints.
 fn is_code(line: &str) -> bool {
-    const BEGINNINGS: &[&str] = &[
+    // Words of English are code only with its signs.
+    const WORDS: &[&str] = &[
         "raise ",
         "throw ",
         "return ",
         "echo ",
-        "console.",
-        "print(",
-        "printf",
-        "//",
-        "/*",
-        "* ",
-        "#include",
         "import ",
         "from ",
-        "def ",
-        "fn ",
-        "func ",
-        "function ",
         "class ",
-        "const ",
         "let ",
+        "else ",
+        "function ",
+        "assert ",
+        "const ",
         "var ",
-        "if (",
-        "if !",
-        "else",
-        "}",
-        "+ ",
-        "@@",
-        "--- ",
-        "+++ ",
-        "#!",
-        "diff --",
-        "assert",
-        "expect(",
-        "<!--",
-        "run ",
+        "if ",
     ];
+    const BEGINNINGS: &[&str] = &[
+        "console.", "print(", "printf(", "//", "/*", "#include", "def ", "fn ", "func ", "}", "+ ", "@@", "--- ",
+        "+++ ", "#!", "diff --", "expect(", "<!--",
+    ];
+    let has_signs = || {
+        line.contains(['(', '=', '{'])
+            || line.ends_with([';', ':'])
+            || line.starts_with("from ") && line.contains(" import ")
+    };
+    if WORDS.iter().any(|word| line.starts_with(word)) && has_signs() {
+        return true;
+    }
     const PARTS: &[&str] =
         &["throw new ", "raise valueerror", "console.error", "return -1", " || echo ", "*/", "();", ") {", "=> {"];
     BEGINNINGS.iter().any(|beginning| line.starts_with(beginning))
@@ -202,10 +202,15 @@ fn without_none(text: &str) -> String {
         "expired",
     ];
     let is_word = |word: &str, list: &[&str]| list.contains(&word.trim_matches(|c: char| !c.is_alphanumeric()));
+    // A sign ends what a negation is about.
+    let none_before = |before: &[&str]| {
+        let near = before.iter().rev().take(3).take_while(|word| !word.trim_end().ends_with([':', ',', ';', '.']));
+        near.into_iter().any(|word| is_word(word.trim(), NONE))
+    };
     let mut words: Vec<&str> = text.split_inclusive([' ', '\n']).collect();
     for at in 0..words.len() {
         let word = words[at].trim();
-        if is_word(word, STATES) && (1..=3).any(|back| at >= back && is_word(words[at - back].trim(), NONE)) {
+        if is_word(word, STATES) && none_before(&words[..at]) {
             words[at] = " ";
         }
     }

@@ -123,7 +123,9 @@ fn begins_as_error(head: &str) -> bool {
     let mut words = head.split([' ', '\n']);
     if matches!(words.next(), Some("error" | "errors" | "exception" | "exceptions" | "timeout"))
         && words.next().is_some_and(|next| NOUNS.contains(&next))
-        || head.starts_with("sorry for the ")
+        && !head.lines().next().is_some_and(|line| line.contains(':'))
+        || head.starts_with("sorry for the wait")
+        || head.starts_with("sorry for the delay")
     {
         return false;
     }
@@ -211,9 +213,12 @@ fn http_status(head: &str) -> Option<u16> {
     let status: u16 = digits.parse().ok()?;
     // What follows a status is its reason: "500 results" has none.
     const REASONS: &[&str] = &[
+        "accepted",
         "bad",
+        "bandwidth",
         "client",
         "conflict",
+        "created",
         "error",
         "failed",
         "forbidden",
@@ -227,23 +232,26 @@ fn http_status(head: &str) -> Option<u16> {
         "moved",
         "not",
         "ok",
-        "page not",
         "payload",
+        "payment",
         "precondition",
-        "request",
+        "proxy",
+        "rate",
         "server",
         "service",
+        "slow",
         "temporary",
+        "timeout",
         "too",
         "unauthorized",
         "unprocessable",
         "unsupported",
-        "created",
-        "accepted",
-        "no content",
+        "upstream",
         "http",
     ];
-    let is_reason = REASONS.iter().any(|word| reason.starts_with(word));
+    let first = reason.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
+    let is_reason = REASONS.contains(&first)
+        || ["page not", "request timeout", "request timed", "no content"].iter().any(|words| reason.starts_with(words));
     let is_status =
         (100..600).contains(&status) && (reason.is_empty() || is_reason || reason.starts_with([':', '-', '–', '<']));
     (is_status && !rest[3..].starts_with(|c: char| c.is_alphanumeric() || c == '.')).then_some(status)
@@ -266,7 +274,11 @@ fn object_reports_error(object: &Map<String, Value>) -> bool {
         let key = lower(key);
         SUCCESS_KEYS.contains(&key.as_str()) && !is_answer(&key) && says_no(value)
     });
-    if failed || is_bad_status(object) {
+    let is_told = object.iter().any(|(key, value)| {
+        let is_word = value.as_str().is_some_and(|word| ["error", "failed", "failure"].contains(&lower(word).as_str()));
+        is_word && ["result", "outcome"].contains(&lower(key).as_str())
+    });
+    if failed || is_told || is_bad_status(object) {
         return true;
     }
     let succeeded = SUCCESS_KEYS.iter().any(|key| is_true(key))
@@ -355,7 +367,6 @@ fn begins_with_success(lower: &str) -> bool {
         "complete",
         "resolved",
         "set",
-        "disabled",
     ];
     const VERBS: &[&str] = &["is", "are", "was", "were", "be", "been", "being", "has", "have", "the", "a"];
     let first = lower.split(['.', '\n', '!', ';']).next().unwrap_or_default();
@@ -364,17 +375,24 @@ fn begins_with_success(lower: &str) -> bool {
         let is_last = at > 0 && at + 1 == words.len();
         DONE.contains(&words[at])
             || DEEDS.contains(&words[at])
-                && (words[at] != "set" || is_last)
                 && (at == 0 || !VERBS.contains(&words[at - 1]))
+                && match words[at] {
+                    "set" => is_last,
+                    "complete" => is_last || at == 0,
+                    // "Transaction cancelled" is told of one that failed, and "Order W-3 cancelled" of a deed.
+                    "cancelled" | "canceled" | "revoked" => first.contains(|c: char| c.is_ascii_digit()),
+                    _ => true,
+                }
     };
-    let needs_nothing = words[0] == "no" && words.iter().any(|word| ["required", "needed", "necessary"].contains(word));
+    let needed = words.iter().position(|word| ["required", "needed", "necessary"].contains(word));
+    let needs_nothing = words[0] == "no" && needed.is_some_and(|at| at <= 3) && !first.contains([',', ':']);
     needs_nothing || (0..words.len()).any(is_done) && !words.iter().any(|word| NEGATIONS.contains(word))
 }
 
 /// Returns true if the status or the code of an object is that of a failure.
 fn is_bad_status(object: &Map<String, Value>) -> bool {
     let lower = |key: &str| key.to_lowercase();
-    let status = ["status", "code", "statuscode", "status_code", "result", "outcome"]
+    let status = ["status", "code", "statuscode", "status_code"]
         .iter()
         .find_map(|key| object.iter().find(|(name, _)| lower(name) == *key))
         .map(|(_, value)| value);
@@ -404,7 +422,7 @@ pub(super) fn implies_error(text: &str, statements: &[Statement], words: &[Strin
         && !is_explanation(&lower)
         && !is_statistic(&lower)
         && !lower.starts_with(['{', '[', '<']);
-    let has_succeeded = begins_with_success(&lower) || own_words(&lower).is_empty();
+    let has_succeeded = || begins_with_success(&lower) || own_words(&lower).is_empty();
     let is_negative =
         lower.starts_with("no ") || lower.contains(" not ") || lower.contains("n't ") || lower.contains("instead");
     let says = |statement: &Statement| match statement {
@@ -420,7 +438,7 @@ pub(super) fn implies_error(text: &str, statements: &[Statement], words: &[Strin
     let end = beginning(&lower).len();
     let is_told = |words: &String| lower.find(&words.to_lowercase()).is_none_or(|at| at < end);
     is_prose
-        && !has_succeeded
+        && !has_succeeded()
         && statements.iter().zip(words).any(|(statement, words)| says(statement) && is_told(words))
 }
 

@@ -43,6 +43,8 @@ fn what_is_shown_counted_or_quoted_is_no_error() {
         "ECONNREFUSED means that nothing is listening. Check that the server is running.",
         "invalid (adj.): not valid; without force.",
         "{\"valid\": false}",
+        "{\"result\": 450}",
+        "500 requests per minute",
     ];
     let wrong: Vec<&str> = successes.into_iter().filter(|text| is_error(text)).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
@@ -67,12 +69,23 @@ fn errors_need_no_flag() {
         "{\"errorCode\": \"E1027\", \"errorText\": \"Record locked\"}",
         "{\"code\": -1, \"msg\": \"bad\"}",
         "There is no order ord-99.",
+        "Run 4711 does not exist.",
+        "From date must be before to date.",
+        "Class 3B is full; you cannot enroll.",
+        "Payment declined\nThe card is expired.",
+        "1. Email is invalid\n2. Name is required",
+        "Hmm. That order does not exist.",
+        "No access: permission denied",
+        "No token, authentication required",
+        "Operation canceled: timed out",
+        "Error handling tool call: ECONNRESET",
+        "429 Rate limited",
     ];
     let missed: Vec<&str> = errors.into_iter().filter(|text| !is_error(text)).collect();
     assert!(missed.is_empty(), "{missed:#?}");
 }
 
-/// What stands in a result is not said about the call.
+/// Sentences of a result are not said about the call.
 #[test]
 fn a_result_has_no_remedies() {
     let text =

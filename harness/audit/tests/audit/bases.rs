@@ -42,7 +42,7 @@ fn base_calls_alone_are_found() {
     assert_eq!(report.tools[0].base.as_ref().unwrap().state, BaseState::Accepted);
 }
 
-/// What a call creates exists when it comes again: that is no refusal of the call, and no fault of the mistakes that are accepted like it.
+/// A thing that a call creates exists when it comes again. That is no refusal of the call, and no fault of mistakes that are accepted like it.
 #[test]
 fn a_call_that_can_be_made_once_is_accepted() {
     let rules = json!([

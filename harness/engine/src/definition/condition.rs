@@ -133,6 +133,6 @@ pub enum Operand {
     Sent(ValuePath),
     /// The value of a column of the row that the handler reads or changes.
     Row(ValuePath),
-    /// How far the episode has come.
+    /// The measure of how far the episode has come.
     Now(Progress),
 }

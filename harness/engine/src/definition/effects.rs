@@ -84,7 +84,7 @@ pub enum Expression {
     Sum(Vec<ValuePath>),
     /// The number of values at a path.
     Count(ValuePath),
-    /// How far the episode has come, and so much more.
+    /// The measure of how far the episode has come, and so much more.
     After(Progress, Operand),
     /// A text that nobody can guess: this prefix, and 12 letters and digits. Each of a table is another one.
     Token(String),

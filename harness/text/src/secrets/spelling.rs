@@ -1,8 +1,8 @@
 //! The spellings in which a server may repeat a secret, and the search for them.
 //!
-//! A spelling is a sequence of ASCII characters: the secret itself, its hexadecimal digits, or what its bytes become
+//! A spelling is a sequence of characters: the secret itself, its hexadecimal digits, or what its bytes become
 //! inside a Base64 text. Each character may be escaped, also more than once, and blanks, invisible characters, the colors of a terminal and
-//! single signs may stand between two.
+//! signs may stand between two.
 
 use std::ops::Range;
 
