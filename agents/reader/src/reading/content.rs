@@ -16,7 +16,7 @@ pub(super) fn own_words(lower: &str) -> String {
     }
     // A heading above a list of complaints is not one of its items, and a list may be all complaints.
     let complains = |line: &&str| COMPLAINTS.iter().any(|words| line.contains(words));
-    let is_all_complaints = lines.iter().all(|line| complains(&line) && !is_code(line)) && !first.starts_with('#');
+    let is_all_complaints = lines.iter().all(|line| complains(line) && !is_code(line)) && !first.starts_with('#');
     if is_all_complaints && is_item(first) && !first.starts_with(['★', '☆']) {
         return without_none(&lower);
     }
