@@ -61,7 +61,7 @@ fn is_tree(lower: &str) -> bool {
     lines.next().is_some_and(is_key) && lines.next().is_some_and(|next| next.starts_with("  ") && next.contains(':'))
 }
 
-/// Returns true for an item of a list that is numbered, ticked or rated: "1. …", "[2] …", "#412 …", "- [ ] …", "★★☆ …".
+/// Returns true for an item of a list that is numbered, ticked or rated: `1. …`, `[2] …`, `#412 …`, `- [ ] …`, `★★☆ …`.
 fn is_item(line: &str) -> bool {
     let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
     let numbered = digits(line);
