@@ -185,7 +185,11 @@ fn state(tool: &ToolAudit) -> Option<BaseState> {
 
 /// Returns the calls that reached no tool, with the most frequent reason.
 fn environment(tools: &[ToolAudit]) -> Option<Environment> {
-    let is_lost = |tool: &ToolAudit| tool.probes.iter().filter(|probe| probe.answer == AnswerKind::Environment).count();
+    // Calls of a tool whose base call was accepted once have reached it.
+    let is_lost = |tool: &ToolAudit| {
+        let is_refused = tool.base.as_ref().is_some_and(|base| base.text.is_some());
+        tool.probes.iter().filter(|probe| is_refused && probe.answer == AnswerKind::Environment).count()
+    };
     // By what they say: the number of calls, and the text of a base call.
     let mut reasons: BTreeMap<String, (usize, &str)> = BTreeMap::new();
     for tool in tools {
