@@ -18,7 +18,7 @@ pub enum ImportError {
     #[error("{file} is a log of no known source: {missing}")]
     Unrecognized {
         file: String,
-        /// What is missing.
+        /// The part that is missing.
         missing: String,
     },
     /// A file has nothing of a log of the source that was named.

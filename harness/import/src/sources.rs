@@ -195,7 +195,7 @@ impl Source {
     }
 }
 
-/// What is missing in a log of no known source.
+/// The part that is missing in a log of no known source.
 pub(crate) struct Missing {
     pub(crate) text: String,
     /// True if it may be a log of a source all the same.

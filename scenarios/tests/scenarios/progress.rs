@@ -180,7 +180,7 @@ fn what_is_wrong_with_variants_is_said_at_its_place() {
         ("what: day, ", "what: day, who: me, ", "the first variant has no `who`"),
         ("{each.what}", "{each.whta}", "no variant has a value `whta`"),
         ("  day: {what", "  a day: {what", "`a day` cannot name a variant"),
-        ("  day: {what: day, field: day, sent: Sunday", "  day: [{what: day, field: day, sent: Sunday", ""),
+        ("for_each:\n", "for_each:\n  list: [a]\n", "a variant is a mapping of names to values"),
         ("max_calls: 6", "max_calls: 0", "max_calls"),
     ];
     for (from, to, message) in cases {

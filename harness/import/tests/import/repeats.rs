@@ -1,4 +1,4 @@
-//! What logs have twice.
+//! Records that logs have twice.
 
 use healbench_import::{Options, ProblemKind};
 use serde_json::{Value, json};
