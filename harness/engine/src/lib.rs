@@ -59,6 +59,7 @@ mod foreign;
 mod handler;
 mod keywords;
 mod outcome;
+mod page;
 mod pipeline;
 mod presenter;
 mod progress;
