@@ -16,6 +16,7 @@ mod echoed_values;
 mod entries;
 mod error_kind;
 mod fields;
+mod folders;
 mod forms;
 mod layout;
 mod lists;
@@ -47,7 +48,7 @@ pub use shape::ShapeField;
 pub use vocabulary::Vocabulary;
 
 /// The version of the reader: it grows whenever a text may be read in another way. Rows hold what a version found.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// A statement extracted from a text. Fields are dotted paths (`address.city`, `lines.0.qty`).
 #[derive(Debug, Clone, PartialEq)]

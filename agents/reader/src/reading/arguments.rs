@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::lists::{list_at, sentence, skip_words};
 use super::mentions::Sign;
 use super::patterns::{is_unsigned, json_type, only_type};
-use super::sent_paths::path_missing_in_item;
+use super::sent_paths::{path_missing_in_item, path_of_value};
 use super::statement_reader::{ARTICLES, PhraseContext, StatementReader};
 use super::tokens::{Token, TokenKind};
 use super::{Fault, Relation, Statement};
@@ -147,6 +147,22 @@ impl StatementReader<'_> {
     }
 
     /// Reads the names of unknown fields: those after the phrase, before it, or else the segment's.
+    /// Reads that two fields cannot be sent together: the last one must be left out.
+    pub(super) fn read_exclusive(&mut self, context: &PhraseContext<'_>) {
+        let tokens = &context.tokens[sentence(context.tokens, context.at)];
+        let is_name = |token: &&Token<'_>| matches!(token.kind, TokenKind::Word | TokenKind::Quoted);
+        let mut named: Vec<String> =
+            tokens.iter().filter(is_name).filter_map(|token| self.vocabulary.field_path(token.text)).collect();
+        named.dedup();
+        if named.len() > 1 {
+            let is_sent = |field: &&String| paths::get(self.original, field).is_some();
+            let sent = named.iter().filter(is_sent).nth(1).and(named.iter().rfind(is_sent)).cloned();
+            if let Some(field) = sent.or_else(|| named.pop()) {
+                self.push(Statement::Unrecognized { field });
+            }
+        }
+    }
+
     pub(super) fn read_unrecognized(&mut self, context: &PhraseContext<'_>) {
         if self.read_refused_characters(context) {
             return;
@@ -187,6 +203,13 @@ impl StatementReader<'_> {
             let field = named.map(|token| self.path_or_name(token.text));
             let bare =
                 || list.items.first().map(|item| self.path_or_name(item)).or_else(|| self.field_in_sentence(context));
+            // "Path not allowed: /etc/x"
+            let is_value = |item: &&str| {
+                path_of_value(self.original, item).is_some() && self.vocabulary.field_path(item).is_none()
+            };
+            if list.items.iter().any(is_value) {
+                return self.read_fault(Fault::Invalid, context);
+            }
             // "property foo is not allowed", "unrecognized arguments: --foo"
             let is_sent = |token: &&Token<'_>| token.kind == TokenKind::Word && self.sent.get(token.text).is_some();
             let own = || tokens[sentence.clone()].iter().find(is_sent).map(|token| self.path_or_name(token.text));

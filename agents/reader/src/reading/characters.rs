@@ -6,10 +6,10 @@ use super::forms::{Literal, literal_at};
 use super::lists::{sentence, skip_words};
 use super::statement_reader::{PhraseContext, StatementReader};
 use super::tokens::{Token, TokenKind};
-use super::{ExpectedFormat, Relation, Statement};
+use super::{ExpectedFormat, Fault, Relation, Statement};
 
 /// Kinds of characters, as they stand within the brackets of a pattern.
-const KINDS: [(&str, &str); 28] = [
+const KINDS: [(&str, &str); 33] = [
     ("letter", "A-Za-z"),
     ("lowercase", "a-z"),
     ("lower-case", "a-z"),
@@ -36,6 +36,11 @@ const KINDS: [(&str, &str); 28] = [
     ("comma", ","),
     ("plus", "+"),
     ("apostrophe", "'"),
+    ("tilde", "\\~"),
+    ("caret", "\\^"),
+    ("asterisk", "*"),
+    ("backslash", "\\\\"),
+    ("semicolon", ";"),
     ("_", "_"),
     ("hexadecimal", "0-9A-Fa-f"),
 ];
@@ -134,13 +139,20 @@ fn is_filler(token: &Token<'_>) -> bool {
     token.is_symbol(",()&") || FILLERS.iter().any(|word| token.is_word(word))
 }
 
+/// Returns true for a token that stands alone in brackets.
+fn in_brackets(tokens: &[Token<'_>], at: usize) -> bool {
+    at > 0 && tokens[at - 1].is_symbol("(") && tokens.get(at + 1).is_some_and(|next| next.is_symbol(")"))
+}
+
 /// Returns the class of a symbol that stands for itself in a list: `a-z, 0-9, -`.
 fn symbol_class(tokens: &[Token<'_>], at: usize) -> Option<String> {
-    let token = &tokens[at];
+    let token = tokens.get(at)?;
     let is_single = token.text.chars().count() == 1 && !token.text.chars().all(char::is_alphanumeric);
     let ends = tokens.get(at + 1).is_none_or(|next| next.kind == TokenKind::End || is_filler(next));
     let class = match token.kind {
-        TokenKind::Symbol if is_single && ends && !token.is_symbol(",()[]{}:;\"'") => token.text,
+        TokenKind::Symbol if is_single && ends && (!token.is_symbol(",()[]{}:;\"'") || in_brackets(tokens, at)) => {
+            token.text
+        }
         TokenKind::Quoted if is_single => token.text,
         _ => return None,
     };
@@ -149,6 +161,17 @@ fn symbol_class(tokens: &[Token<'_>], at: usize) -> Option<String> {
     } else {
         class.to_owned()
     })
+}
+
+/// Returns true for a word of the name of a symbol that follows in brackets: "question marks (?)".
+fn is_named_symbol(tokens: &[Token<'_>], at: usize) -> bool {
+    let is_word = |at: usize| tokens.get(at).is_some_and(|token| token.kind == TokenKind::Word);
+    let is_shown = |at: usize| {
+        tokens.get(at).is_some_and(|token| token.is_symbol("("))
+            && symbol_class(tokens, at + 1).is_some()
+            && tokens.get(at + 2).is_some_and(|token| token.is_symbol(")"))
+    };
+    is_word(at) && (is_shown(at + 1) || is_word(at + 1) && is_shown(at + 2))
 }
 
 /// Reads the kinds of characters at `at`. Returns their class, empty if there are none, and the index after them.
@@ -161,7 +184,7 @@ fn classes_at(tokens: &[Token<'_>], at: usize) -> (String, usize) {
         } else if let Some(class) = symbol_class(tokens, index).filter(|_| index > at) {
             classes.push(&class);
             end = index + 1;
-        } else if !is_filler(&tokens[index]) {
+        } else if !is_filler(&tokens[index]) && !is_named_symbol(tokens, index) {
             break;
         }
     }
@@ -316,9 +339,7 @@ impl StatementReader<'_> {
     /// Reads what a text has to begin or to end with: a literal or a kind of characters.
     pub(super) fn read_affix(&mut self, is_prefix: bool, context: &PhraseContext<'_>) {
         let range = sentence(context.tokens, context.at);
-        if is_negated(context.tokens, &range, context.at) {
-            return;
-        }
+        let is_refused = is_negated(context.tokens, &range, context.at);
         let tokens = &context.tokens[..range.end];
         let at = skip_words(
             tokens,
@@ -336,6 +357,16 @@ impl StatementReader<'_> {
                 None => return,
             }
         };
+        if is_refused {
+            // Of a longer text a pattern cannot say that it is absent.
+            let class = match part.strip_prefix('[').and_then(|inner| inner.strip_suffix(']')) {
+                Some(class) => class.to_owned(),
+                None if part.strip_prefix('\\').unwrap_or(&part).chars().count() == 1 => part,
+                None => return self.read_fault(Fault::Invalid, context),
+            };
+            let pattern = if is_prefix { format!("^[^{class}]") } else { format!("[^{class}]$") };
+            return self.push_format(ExpectedFormat::Pattern(pattern), context);
+        }
         let followed = rest.trim_start().strip_prefix("followed by").and_then(|rest| {
             let follows = tokens.iter().position(|token| token.rest.len() == rest.len())?;
             let (class, _) = classes_at(tokens, follows + 1);

@@ -69,7 +69,10 @@ pub(super) fn list_at<'t>(tokens: &[Token<'t>], at: usize) -> List<'t> {
         let item = match token.kind {
             TokenKind::Quoted => list.quoted,
             TokenKind::Word | TokenKind::Number => {
-                !list.quoted && (tokens.get(at + 1).is_none_or(ends_item) || has_colon(tokens, at, list.items.len()))
+                !list.quoted
+                    && (tokens.get(at + 1).is_none_or(ends_item)
+                        || has_colon(tokens, at, list.items.len())
+                        || is_file_end(token.text))
             }
             _ => false,
         };
@@ -106,6 +109,11 @@ fn is_filler(tokens: &[Token<'_>], at: usize) -> bool {
 
 fn is_separator(token: &Token<'_>) -> bool {
     token.is_symbol(",|/&") || ["or", "and", "und", "oder", "et", "ou"].iter().any(|word| token.is_word(word))
+}
+
+/// Returns true for the end of the names of files of a type: `.csv`.
+pub(super) fn is_file_end(item: &str) -> bool {
+    item.strip_prefix('.').is_some_and(|end| !end.is_empty() && end.bytes().all(|byte| byte.is_ascii_alphanumeric()))
 }
 
 fn ends_item(token: &Token<'_>) -> bool {

@@ -156,29 +156,33 @@ fn mention_at(
         }
     }
     // "file type .bmp": the end of the name of a file.
-    if token.is_symbol(".")
-        && let Some(end) = tokens.get(at + 1).filter(|next| next.kind == TokenKind::Word && next.text.len() <= 5)
+    if token.kind == TokenKind::Word
+        && let Some(end) = token.text.strip_prefix('.').filter(|end| end.len() <= 5)
     {
-        let ends = |value: &&SentValue<'_>| {
-            value.whole.rsplit_once('.').is_some_and(|(_, sent)| sent.eq_ignore_ascii_case(end.text))
+        let ends = |value: &SentValue<'_>| {
+            value.whole.rsplit_once('.').is_some_and(|(_, sent)| sent.eq_ignore_ascii_case(end))
         };
-        let mut holders = sent.iter().filter(ends);
-        let holder = holders.next()?;
-        return holders.next().is_none().then(|| mention(at + 2, holder.path.clone(), Sign::Value)).flatten();
+        return only_holder(sent, ends).and_then(|path| mention(at + 1, path, Sign::Value));
     }
     match token.kind {
         TokenKind::Quoted => match vocabulary.field_path(token.text) {
             Some(path) => mention(at + 1, path, Sign::Name),
             None if let Some(path) = nested_name(sent, token.text) => mention(at + 1, path, Sign::Name),
             // A part of what was sent: a column of a query.
-            None if token.text.len() >= MIN_PART_BYTES => {
-                let mut holders = sent
-                    .iter()
-                    .filter(|value| value.whole.len() > token.text.len() && value.whole.contains(token.text));
-                let holder = holders.next()?;
-                holders.next().is_none().then(|| mention(at + 1, holder.path.clone(), Sign::Value)).flatten()
+            None if token.text.len() >= MIN_PART_BYTES
+                && let Some(path) = only_holder(sent, |value| {
+                    value.whole.len() > token.text.len() && value.whole.contains(token.text)
+                }) =>
+            {
+                mention(at + 1, path, Sign::Value)
             }
-            None => None,
+            // What was sent, after what the server put before it: `refs/heads/a b`.
+            None => {
+                let ends = |value: &SentValue<'_>| {
+                    token.text.strip_suffix(value.whole.as_str()).is_some_and(|before| before.ends_with('/'))
+                };
+                only_holder(sent, ends).and_then(|path| mention(at + 1, path, Sign::Value))
+            }
         },
         TokenKind::Word => {
             let is_formed = token.text.contains(['_', '.', '/', '['])
@@ -232,6 +236,13 @@ fn mention_at(
         }
         _ => None,
     }
+}
+
+/// Returns the path of the only sent value for which `holds` is true.
+fn only_holder(sent: &[SentValue<'_>], holds: impl Fn(&SentValue<'_>) -> bool) -> Option<String> {
+    let mut holders = sent.iter().filter(|value| holds(value));
+    let holder = holders.next()?;
+    holders.next().is_none().then(|| holder.path.clone())
 }
 
 /// Returns true if only an article or the words before a colon precede the token in its sentence.

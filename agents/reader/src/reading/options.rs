@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::characters::are_kinds;
-use super::lists::{List, list_at, sentence};
+use super::lists::{List, is_file_end, list_at, sentence};
 use super::mentions::{Sign, is_same_word};
 use super::patterns::{is_format, json_type, only_type};
 use super::sent_paths::path_of_value;
@@ -90,7 +90,11 @@ impl StatementReader<'_> {
         if list.items.is_empty() && tokens[next - 1].is_word("of") {
             // "one of your verified numbers" does not say which.
             self.read_fault(Fault::Invalid, context);
-        } else if list.quoted || list.announced || list.items.len() > 1 {
+        } else if list.quoted
+            || list.announced
+            || list.items.len() > 1
+            || list.items.iter().any(|item| is_file_end(item))
+        {
             self.read_options(&list, context);
         }
     }
@@ -159,8 +163,10 @@ impl StatementReader<'_> {
         let sole = || self.sole_field().filter(|_| is_list);
         let field = if own { self.subfield(context, before) } else { named() };
         let field = field.or_else(|| self.named_field(context)).or_else(sole);
+        let are_file_ends = list.items.iter().all(|item| is_file_end(item));
+        let field = if are_file_ends { field.or_else(|| self.file_sent()) } else { field };
         if let Some(field) = &field
-            && self.is_file_type(field, context)
+            && (are_file_ends || self.is_file_type(field, context))
         {
             let pattern = format!(
                 "\\.(?:{})$",
@@ -236,16 +242,23 @@ impl StatementReader<'_> {
         named.next().is_none().then(|| name.clone())
     }
 
+    /// Returns the only argument that was sent with the name of a file.
+    fn file_sent(&self) -> Option<String> {
+        let end = |text: &str| text.rsplit_once('.').map(|(_, end)| format!(".{end}"));
+        let is_file = |value: &Value| value.as_str().and_then(end).is_some_and(|end| is_file_end(&end));
+        let mut named = self.original.as_object()?.iter().filter(|(_, value)| is_file(value));
+        let (name, _) = named.next()?;
+        named.next().is_none().then(|| name.clone())
+    }
+
     /// Returns true if the text before a phrase shows the end of a file's name that was sent: "Unsupported file type .bmp".
     fn is_file_type(&self, field: &str, context: &PhraseContext<'_>) -> bool {
         let sent = paths::get(self.original, field).and_then(Value::as_str);
         let end = sent.and_then(|sent| sent.rsplit_once('.')).filter(|(_, end)| !end.is_empty() && end.len() <= 5);
         end.is_some_and(|(_, end)| {
-            let mut pairs = context.tokens[..context.at].windows(2);
-            pairs.any(|pair| pair[0].text == "." && pair[1].says(end))
-                || context.tokens[..context.at]
-                    .iter()
-                    .any(|token| token.text.strip_prefix('.').is_some_and(|shown| shown.eq_ignore_ascii_case(end)))
+            context.tokens[..context.at]
+                .iter()
+                .any(|token| token.text.strip_prefix('.').is_some_and(|shown| shown.eq_ignore_ascii_case(end)))
         })
     }
 

@@ -53,7 +53,11 @@ pub(super) enum Meaning {
     Prefix,
     /// The end of a text follows.
     Suffix,
+    /// The folders follow that a path has to be in.
+    Folder,
     Unrecognized,
+    /// Of the fields that are named only one may be sent.
+    Exclusive,
     /// Names of fields whose values are in use follow.
     ConflictNamed,
     /// The value of a field is in use.
@@ -124,6 +128,12 @@ pub(super) const MEANINGS: &[(&str, Meaning, &str)] = &[
     ("without", Meaning::Without, "kinds of characters follow that are not accepted: `no spaces`"),
     ("prefix", Meaning::Prefix, "what a text has to begin with follows"),
     ("suffix", Meaning::Suffix, "what a text has to end with follows"),
+    ("folder", Meaning::Folder, "the folders follow that a path has to be in: `outside /srv/data`"),
+    (
+        "exclusive",
+        Meaning::Exclusive,
+        "only one of the fields that are named may be sent: `a and b are mutually exclusive`",
+    ),
     ("unrecognized", Meaning::Unrecognized, "a field is not known, or must be left out"),
     ("conflict_named", Meaning::ConflictNamed, "names of fields whose values are in use follow"),
     ("conflict", Meaning::Conflict, "the value of a field is in use"),

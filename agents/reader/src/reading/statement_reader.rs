@@ -337,6 +337,8 @@ impl<'v> StatementReader<'v> {
             Meaning::Without => self.read_forbidden_characters(context),
             Meaning::Prefix => self.read_affix(true, context),
             Meaning::Suffix => self.read_affix(false, context),
+            Meaning::Folder => self.read_folders(context),
+            Meaning::Exclusive => self.read_exclusive(context),
             Meaning::AtLeast => self.read_bound(Relation::AtLeast, context),
             Meaning::Above => self.read_bound(Relation::Above, context),
             Meaning::AtMost => self.read_bound(Relation::AtMost, context),

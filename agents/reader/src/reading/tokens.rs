@@ -13,7 +13,7 @@ pub(super) struct Token<'t> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TokenKind {
-    /// A word or a dotted name: `billing.list`, `retry-after`, `lines[0].qty`, `2026-01-31`.
+    /// A word, a dotted name or a path: `billing.list`, `retry-after`, `lines[0].qty`, `2026-01-31`, `/srv/a`, `.csv`.
     Word,
     Quoted,
     /// A number, including any thousands separators.
@@ -95,9 +95,15 @@ pub(super) fn lex<'t>(text: &'t str, out: &mut Vec<Token<'t>>) {
             '-' if !previous.is_alphanumeric() && bytes.get(at + 1).is_some_and(u8::is_ascii_digit) => {
                 lex_number(bytes, at)
             }
+            // "question marks (?)"
+            '?' | '!' if previous == '(' && bytes.get(at + 1) == Some(&b')') => (TokenKind::Symbol, at..at + 1, at + 1),
             '.' | ';' | '!' | '?' if ends_sentence(bytes, at) => (TokenKind::End, at..at + 1, at + 1),
             '>' | '<' | '=' if matches!(bytes.get(at + 1), Some(b'=')) => (TokenKind::Symbol, at..at + 2, at + 2),
             '-' | '=' if matches!(bytes.get(at + 1), Some(b'>')) => (TokenKind::Symbol, at..at + 2, at + 2),
+            '/' | '~' | '.' if begins_path(text, at, previous) => {
+                let end = word_end(text, at + 1);
+                (TokenKind::Word, at..end, end)
+            }
             _ if next.is_alphabetic() || next == '_' => {
                 let end = word_end(text, at);
                 (TokenKind::Word, at..end, end)
@@ -119,6 +125,18 @@ fn ends_sentence(bytes: &[u8], at: usize) -> bool {
     bytes
         .get(at + 1)
         .is_none_or(|byte| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b')' | b'*' | b'<' | b'!'))
+}
+
+/// Returns true if a path or the end of a file's name stands at `at`: `/srv/a`, `~/a`, `.csv`.
+fn begins_path(text: &str, at: usize, previous: char) -> bool {
+    let begins_word = previous.is_whitespace() || matches!(previous, '(' | ':' | ',' | '=' | '[');
+    let next = text[at + 1..].chars().next();
+    begins_word
+        && next.is_some_and(|next| match text.as_bytes()[at] {
+            b'~' => next == '/',
+            b'.' => next.is_ascii_lowercase(),
+            _ => next.is_alphanumeric() || next == '_',
+        })
 }
 
 type ByteRange = std::ops::Range<usize>;
@@ -248,6 +266,19 @@ mod tests {
             ]
         );
         assert_eq!(kinds_and_texts("08:00, 14:00."), [(Word, "08:00"), (Symbol, ","), (Word, "14:00"), (End, ".")]);
+        assert_eq!(
+            kinds_and_texts("not in /srv/a, ~/b (.csv)"),
+            [
+                (Word, "not"),
+                (Word, "in"),
+                (Word, "/srv/a"),
+                (Symbol, ","),
+                (Word, "~/b"),
+                (Symbol, "("),
+                (Word, ".csv"),
+                (Symbol, ")"),
+            ]
+        );
         assert_eq!(kinds_and_texts("don't >= -273.15"), [(Word, "don't"), (Symbol, ">="), (Number, "-273.15"),]);
     }
 }

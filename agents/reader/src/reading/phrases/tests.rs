@@ -55,6 +55,8 @@ fn is_of_pattern(statement: &Statement, pattern: Meaning) -> bool {
                     | Without
                     | Prefix
                     | Suffix
+                    | Folder
+                    | Options
             )
         }
         Statement::Bound { relation, .. } => match relation {
@@ -64,7 +66,7 @@ fn is_of_pattern(statement: &Statement, pattern: Meaning) -> bool {
             Relation::Below => pattern == Below,
             Relation::MultipleOf => pattern == MultipleOf,
         },
-        Statement::Unrecognized { .. } => pattern == Unrecognized,
+        Statement::Unrecognized { .. } => matches!(pattern, Unrecognized | Exclusive),
         Statement::Conflict { .. } => matches!(pattern, Conflict | ConflictNamed),
         Statement::Actions { .. } => pattern == Actions,
         Statement::Suggest { .. } => matches!(pattern, Call | Actions),
