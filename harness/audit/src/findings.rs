@@ -37,7 +37,7 @@ fn is_soft(base: &Base) -> bool {
 }
 
 /// All findings, in the order of outputs.
-pub const FINDINGS: [FindingEntry; 27] = [
+pub const FINDINGS: [FindingEntry; 28] = [
     probe_entry("accepts-wrong", Severity::Error, "a wrong call is accepted", |probe| {
         is_scored(probe) && is_accepted(probe)
     }),
@@ -88,6 +88,9 @@ pub const FINDINGS: [FindingEntry; 27] = [
         "the reader found nothing in the text of a refusal that says what would be right",
         |probe| is_scored(probe) && probe.answer.is_refusal() && probe.remedy == Some(false),
     ),
+    probe_entry("stack-trace", Severity::Warning, "the text of a refusal has a stack trace of the server", |probe| {
+        probe.answer.is_refusal() && probe.text.as_deref().is_some_and(has_stack_trace)
+    }),
     probe_entry(
         "protocol-error-for-arguments",
         Severity::Warning,
@@ -184,6 +187,17 @@ pub(crate) fn of_probes(tool: &ToolAudit) -> Vec<Finding> {
     found
 }
 
+/// Returns true for the lines of a stack trace: of JavaScript, .NET and Java, Python, Go and Rust.
+fn has_stack_trace(text: &str) -> bool {
+    let is_frame = |line: &str| {
+        let line = line.trim_start();
+        let of_call = || line.strip_prefix("at ").is_some_and(|rest| rest.contains(['(', ':']));
+        of_call() || line.starts_with("File \"") && line.contains("\", line ")
+    };
+    ["Traceback (most recent call last)", "\ngoroutine ", "stack backtrace:"].iter().any(|head| text.contains(head))
+        || text.lines().filter(|line| is_frame(line)).count() > 1
+}
+
 /// Returns true if a success is too large.
 pub(crate) fn is_oversize(tokens: u32) -> bool {
     tokens > OVERSIZE_TOKENS
@@ -196,4 +210,23 @@ fn in_words(probe: &Probe) -> String {
         _ => String::new(),
     };
     format!("{}{place}: {} → {}{said}", probe.kind.entry().name, probe.arguments, probe.answer.name())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stack_traces_are_seen_in_texts() {
+        for text in [
+            "Error: x\n    at Server.call (/a/server.js:3:5)\n    at node:internal/main:2:1",
+            "System.InvalidOperationException : x\n   at A.B(C d)\n   at E.F()",
+            "Traceback (most recent call last):\n  File \"a.py\", line 3, in f",
+        ] {
+            assert!(has_stack_trace(text), "{text}");
+        }
+        for text in ["Invalid date\nat 10:30 there is a meeting", "days: expected a number\n  at days"] {
+            assert!(!has_stack_trace(text), "{text}");
+        }
+    }
 }

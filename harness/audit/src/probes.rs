@@ -202,7 +202,9 @@ fn no_such(name: &str) -> String {
         (1..=5).contains(&extension.len()) && extension.bytes().all(|byte| byte.is_ascii_alphanumeric())
     });
     let (stem, extension) = name.split_at(extension.unwrap_or(name.len()));
-    format!("{stem}-hb-none{extension}")
+    // An identifier stays one.
+    let is_identifier = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    format!("{stem}{}{extension}", if is_identifier { "_hb_none" } else { "-hb-none" })
 }
 
 /// Returns the wrong values of a field, in the order of [`KINDS`](crate::kinds::KINDS).
@@ -399,6 +401,7 @@ mod tests {
     fn what_does_not_exist_has_the_form_of_what_does() {
         for (name, other) in [
             ("ORD-17", "ORD-17-hb-none"),
+            ("users", "users_hb_none"),
             ("{dir}/notes.txt", "{dir}/notes-hb-none.txt"),
             ("a/b.c/d", "a/b.c/d-hb-none"),
             (".env", ".env-hb-none"),

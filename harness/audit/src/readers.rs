@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::answer::Answer;
 use crate::kinds::{ProbeKind, Remedy};
-use crate::places::{get, has_word, plain, set};
+use crate::places::{get, has_word, leaves, plain, set};
 use crate::probes::Draft;
 
 /// The answers that the reader may see before its call is the intended one.
@@ -143,8 +143,21 @@ pub(crate) fn finds_field(draft: &Draft, text: &str, statements: &[Statement]) -
     let is_named = || has_word(text, name);
     // What fits the schema is wrong for its value, and who reads that knows where it stands.
     let path: Vec<String> = draft.path.split('.').map(str::to_owned).collect();
-    let sent = get(&draft.arguments, &path).and_then(Value::as_str).filter(|sent| sent.chars().count() > 2);
-    let is_repeated = || draft.kind.is_domain() && sent.is_some_and(|sent| text.contains(sent));
+    let texts = |arguments: &Value| -> Vec<String> {
+        let mut values = Vec::new();
+        if let Some(value) = get(arguments, &path) {
+            leaves(value, &mut values);
+        }
+        values.into_iter().filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    let is_repeated = || {
+        let right = texts(&draft.intended);
+        let wrong = texts(&draft.arguments);
+        // A short text has to stand by itself.
+        let shows =
+            |value: &String| value.chars().count() > 2 && text.contains(value.as_str()) || has_word(text, value);
+        draft.kind.is_domain() && wrong.iter().filter(|value| value.len() > 1 && !right.contains(value)).any(shows)
+    };
     let is_found = || statements.iter().any(|statement| is_about(draft, statement));
     (!name.is_empty()).then(|| is_found() || is_named() || is_repeated())
 }
@@ -171,6 +184,8 @@ fn may_help(statement: &Statement, draft: &Draft, schema: &Value, tools: &[ToolS
             values.is_empty() || values.iter().any(|option| !is_sent(field, option) && is_right(option))
         }
         Statement::Value { field, value: Some(value) } => at(field).is_none_or(|sent| !same_json(sent, value)),
+        Statement::Missing { field } => at(field).is_none_or(|sent| sent.is_null() || *sent == ""),
+        Statement::Unrecognized { field } => at(field).is_some(),
         Statement::WrongType { field, expected } => at(field).is_none_or(|sent| !has_type(sent, expected)),
         Statement::Bound { field, relation, limit } => at(field).is_none_or(|sent| !is_within(sent, *relation, *limit)),
         Statement::Suggest { tool: Some(name), .. } => tools.iter().skip(1).any(|tool| tool.name == *name),
@@ -230,6 +245,9 @@ pub(crate) fn finds_remedy(
                     | Statement::Delay { .. }
                     | Statement::Stop
                     | Statement::Example { .. }
+                    | Statement::Missing { .. }
+                    | Statement::WrongType { .. }
+                    | Statement::Unrecognized { .. }
             )
         })),
     }

@@ -68,14 +68,25 @@ fn headline(report: &AuditReport) -> String {
     let behind = &report.scored;
     match report.score {
         Some(score) => format!(
-            "Score {score:.1} of 100{}: {}, {}, {} of mistakes",
+            "Score {score:.1} of 100{}: {}, {}, {} of mistakes{}",
             worst_tool(report),
             pluralize(behind.tools as u64, "tool"),
             pluralize(behind.probes as u64, "scored call"),
-            pluralize(behind.kinds as u64, "kind")
+            pluralize(behind.kinds as u64, "kind"),
+            if checks_alone(report) {
+                "; of the checks of arguments alone, since no base call was accepted"
+            } else {
+                ""
+            }
         ),
         None => "Score: none, since no call could be scored".to_owned(),
     }
+}
+
+/// Returns true if the base call of each scored tool was refused.
+fn checks_alone(report: &AuditReport) -> bool {
+    let scored = report.tools.iter().filter(|tool| tool.score.is_some());
+    scored.filter_map(|tool| tool.base.as_ref()).all(|base| base.text.is_some())
 }
 
 /// Returns the tool with the lowest score, if there are several.

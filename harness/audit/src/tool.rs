@@ -72,7 +72,8 @@ impl Subject<'_> {
         }
         // A call that says what the right one says when it comes again was read as the right one. One that somebody declares may be about it.
         let is_again = || {
-            draft.kind != ProbeKind::Declared && self.again.contains(&without_values(&answer.text, &draft.arguments))
+            let is_like_base = !lacks_field(draft.kind) && draft.kind != ProbeKind::Declared;
+            is_like_base && self.again.contains(&without_values(&answer.text, &draft.arguments))
         };
         if kind.is_refusal() && is_again() {
             return AnswerKind::Environment;
@@ -181,6 +182,11 @@ impl Auditor<'_, '_> {
         for draft in drafts {
             let probe = self.probe(&subject, draft)?;
             let ended = matches!(probe.answer, AnswerKind::Slow | AnswerKind::Died);
+            // A call without a required field was not read as the right one: the server says this of all that it refuses.
+            if let Some(text) = probe.text.as_ref().filter(|_| lacks_field(probe.kind) && probe.answer.is_refusal()) {
+                let text = without_values(text, &probe.arguments);
+                subject.again.retain(|again| *again != text);
+            }
             // A mistake that was accepted may have changed what the right call needs.
             if accepted && !tool.read_only && subject.again.is_empty() && probe.answer.is_accepted() {
                 subject.again.extend(self.refusal_now(&definition.name, &arguments)?);
@@ -390,7 +396,10 @@ impl Auditor<'_, '_> {
                         refusal.as_ref() == Some(&text) || subject.again.contains(&text)
                     };
                     let (intended, sent) = (&draft.intended, &draft.arguments);
-                    probe.repaired = Some(repairs(spec, schema, intended, sent, &answer, is_base_refusal, &mut call));
+                    let repaired = repairs(spec, schema, intended, sent, &answer, is_base_refusal, &mut call);
+                    probe.repaired = Some(repaired);
+                    // A text with which a reader arrives at the right call said what is right.
+                    probe.remedy = probe.remedy.map(|found| found || repaired);
                 }
             }
         }
@@ -399,6 +408,11 @@ impl Auditor<'_, '_> {
         }
         Ok(probe)
     }
+}
+
+/// Returns true for a mistake by which a required field is missing.
+fn lacks_field(kind: ProbeKind) -> bool {
+    matches!(kind, ProbeKind::Missing | ProbeKind::MisspelledRequired)
 }
 
 /// A base call that was sent.
