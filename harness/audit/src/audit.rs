@@ -83,8 +83,8 @@ impl From<McpError> for AuditError {
     }
 }
 
-/// Audits a server. `start` starts it anew, in a fresh folder: at the beginning, after it has ended, and for each tool if
-/// tools may write.
+/// Audits a server. `start` starts it anew, in a fresh folder: at the beginning, after it has ended, and after each tool that
+/// may write.
 ///
 /// # Errors
 /// [`AuditError`] if the server does not start, or if the options do not fit it. What it does wrong later is a finding.
@@ -130,13 +130,13 @@ fn audit_in<'s, 'e>(
     let specs: Vec<ToolSpec> = known.iter().map(|(.., spec)| spec.clone()).collect();
     auditor.vocabulary = definitions.iter().take(MAX_TOOLS).filter_map(|tool| Some(loaded(tool).ok()?.1)).collect();
     let mut tools = Vec::new();
+    let mut is_fresh = true;
     for (definition, schema, spec) in &known {
-        if options.allow_writes {
-            if !tools.is_empty() {
-                auditor.let_go();
-            }
-            auditor.prepare(tools.len() + 1 < known.len());
+        if !is_fresh {
+            auditor.let_go();
         }
+        is_fresh = !options.allow_writes || definition.is_read_only();
+        auditor.prepare(!is_fresh && tools.len() + 1 < known.len());
         auditor.check_definition(definition);
         tools.push(auditor.tool(definition, schema, spec, &known)?);
     }
@@ -260,12 +260,12 @@ pub(crate) enum Called {
 }
 
 impl Auditor<'_, '_> {
-    /// Takes a server for the next tool, and starts another one for the tool after it if there is one.
-    fn prepare(&mut self, has_more: bool) {
+    /// Takes a server for the next tool, and starts another one for the tool after it if that needs one.
+    fn prepare(&mut self, needs_another: bool) {
         if self.server.is_none() {
             self.server = self.next.take().and_then(|next| next.join().ok()?.ok());
         }
-        self.next = has_more.then(|| self.scope.spawn(self.start));
+        self.next = needs_another.then(|| self.scope.spawn(self.start));
     }
 
     /// Ends the server while the audit goes on.

@@ -454,7 +454,17 @@ pub(crate) struct NewArgs {
     #[arg(long, value_name = "PATH", default_value = "scenarios")]
     pub(crate) out: PathBuf,
     #[command(flatten)]
+    pub(crate) fixture: FixtureArgs,
+    #[command(flatten)]
     pub(crate) server: ServerArgs,
+}
+
+/// The files that a server finds in its folder.
+#[derive(Debug, Args)]
+pub(crate) struct FixtureArgs {
+    /// Start the server in a copy of this folder, which is then `{dir}`.
+    #[arg(long, value_name = "FOLDER", conflicts_with = "url")]
+    pub(crate) fixture: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -465,12 +475,11 @@ pub(crate) struct AuditArgs {
     /// Audit this tool, even if it may write. May be repeated [default: the tools annotated as read-only]
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: Vec<String>,
-    /// Audit all tools, including those that may write. The server is restarted for each tool.
+    /// Audit all tools, including those that may write. The server is restarted after each tool that is not read-only.
     #[arg(long, conflicts_with = "tool")]
     pub(crate) allow_writes: bool,
-    /// Start the server in a copy of this folder, which is then `{dir}`.
-    #[arg(long, value_name = "FOLDER", conflicts_with = "url")]
-    pub(crate) fixture: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) fixture: FixtureArgs,
     /// The time limit of a call, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub(crate) call_timeout: u32,

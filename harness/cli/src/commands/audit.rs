@@ -11,7 +11,7 @@ use healbench_render::json;
 use healbench_runner::copy_folder;
 
 use super::outputs;
-use crate::args::{AuditArgs, AuditRenderer, ServerArgs};
+use crate::args::{AuditArgs, AuditRenderer, FixtureArgs, ServerArgs};
 use crate::error::{CliError, ExitStatus};
 use crate::output::write_atomically;
 use crate::signals::{status_of, supervise};
@@ -43,8 +43,7 @@ pub(crate) fn audit(args: &AuditArgs, terminal: &Terminal) -> Result<ExitStatus,
         call_timeout: Duration::from_secs(args.call_timeout.into()),
         stop: Arc::clone(supervisor.stop()),
     };
-    let report =
-        healbench_audit::audit(&options, &|| start_server(&supervisor, &args.server, args.fixture.as_deref()))?;
+    let report = healbench_audit::audit(&options, &|| start_server(&supervisor, &args.server, &args.fixture))?;
     let changes = baseline.as_ref().map(|baseline| changes(baseline, &report));
     if let Some(path) = &args.write_calls {
         write_atomically(path, &first_calls_file(&report))?;
@@ -60,11 +59,11 @@ pub(crate) fn audit(args: &AuditArgs, terminal: &Terminal) -> Result<ExitStatus,
 pub(crate) fn start_server(
     supervisor: &Supervisor,
     args: &ServerArgs,
-    fixture: Option<&Path>,
+    fixture: &FixtureArgs,
 ) -> Result<Server, AuditError> {
     let failed = |error: std::io::Error| AuditError::Folder(error.to_string());
     let folder = supervisor.folder().map_err(failed)?;
-    if let Some(fixture) = fixture {
+    if let Some(fixture) = &fixture.fixture {
         copy_folder(fixture, folder.path())
             .map_err(|error| AuditError::Folder(format!("`{}`: {error}", fixture.display())))?;
     }
@@ -100,7 +99,7 @@ fn render(
 /// below the working directory, which is taken for the root of the repository.
 fn source_file(args: &AuditArgs) -> Option<SourceFile> {
     let root = Path::new(".").canonicalize().ok()?;
-    let of_command = args.server.files(args.fixture.as_deref());
+    let of_command = args.server.files(args.fixture.fixture.as_deref());
     of_command.into_iter().chain(args.calls.clone()).find_map(|path| {
         // Code scanning finds no file behind a link.
         let resolved = path.canonicalize().ok()?;

@@ -1,16 +1,16 @@
 use std::fs;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use healbench_audit::{Base, BaseState, Options};
+use healbench_audit::{Base, BaseState, Options, Server};
 use healbench_engine::{valid_example, validate};
-use healbench_mcp::{Limits, McpSession, Supervisor, ToolDefinition};
+use healbench_mcp::{McpSession, Supervisor, ToolDefinition};
 use healbench_scenarios::{Syntax, load_stored};
 use healbench_text::{plain_text, pluralize, secrets_in_url, shell_quote};
 use serde_json::{Value, json};
 
-use crate::args::{NewArgs, ServerArgs};
+use crate::args::NewArgs;
 use crate::commands::audit::start_server;
 use crate::error::{CliError, ExitStatus};
 use crate::output::write_atomically;
@@ -43,8 +43,7 @@ pub(crate) fn new(args: &NewArgs, terminal: &Terminal) -> Result<ExitStatus, Cli
 }
 
 fn write_files(args: &NewArgs, supervisor: &Supervisor, terminal: &Terminal) -> Result<(), CliError> {
-    let folder = supervisor.folder().map_err(|error| CliError::write(&std::env::temp_dir(), &error))?;
-    let session = McpSession::start(supervisor, &args.server.endpoint(folder.path())?, &Limits::default())?;
+    let Server { session, folder } = start_server(supervisor, &args.server, &args.fixture)?;
     let definitions: Vec<&Value> = session.tools().iter().map(|tool| &tool.definition).collect();
     if definitions.is_empty() {
         return Err(
@@ -97,7 +96,7 @@ fn tried_calls(args: &NewArgs, supervisor: &Supervisor, session: &McpSession) ->
     }
     let stop = Arc::clone(supervisor.stop());
     let options = Options { tools, base_only: true, call_timeout: CALL_TIMEOUT, stop, ..Options::default() };
-    let found = healbench_audit::audit(&options, &|| start_server(supervisor, &args.server, None));
+    let found = healbench_audit::audit(&options, &|| start_server(supervisor, &args.server, &args.fixture));
     // A server that does not start again has no call that is known to be right.
     let tools = found.map(|report| report.tools).unwrap_or_default();
     tools.into_iter().filter_map(|tool| Some((tool.name, tool.base?))).collect()
@@ -127,7 +126,7 @@ fn first_scenario(
     let is_accepted = |base: &Base| matches!(base.state, BaseState::Accepted | BaseState::Volatile);
     let mut candidates = by_worth(session);
     candidates.sort_by_key(|tool| !base(tool).is_some_and(is_accepted));
-    let server = server_keys(&args.server, folder);
+    let server = server_keys(args, folder);
     for tool in candidates {
         let known = base(tool);
         let accepted = known.filter(|base| is_accepted(base)).map(|base| base.arguments.clone());
@@ -155,18 +154,30 @@ fn first_scenario(
 }
 
 /// Returns the keys of a scenario that say how the server is reached.
-fn server_keys(args: &ServerArgs, folder: &Path) -> String {
-    let mut keys = match &args.url {
+fn server_keys(args: &NewArgs, folder: &Path) -> String {
+    let server = &args.server;
+    let mut keys = match &server.url {
         Some(url) => format!("  url: {}\n", json!(url)),
-        None => format!("  command: {}\n", json!(args.words(folder))),
+        None => format!("  command: {}\n", json!(server.words(folder))),
     };
-    if let Some(name) = &args.token_env {
+    if let Some(fixture) = &args.fixture.fixture {
+        keys.push_str(&format!("  fixture: {}\n", json!(relative(&args.out, fixture))));
+    }
+    if let Some(name) = &server.token_env {
         keys.push_str(&format!("  token_env: {}\n", json!(name)));
     }
-    if !args.env.is_empty() {
-        keys.push_str(&format!("  env: {}\n", json!(args.env)));
+    if !server.env.is_empty() {
+        keys.push_str(&format!("  env: {}\n", json!(server.env)));
     }
     keys
+}
+
+/// Returns the path from one folder to another, both of which exist.
+fn relative(from: &Path, to: &Path) -> PathBuf {
+    let (Ok(from), Ok(to)) = (from.canonicalize(), to.canonicalize()) else { return to.to_owned() };
+    let common = from.components().zip(to.components()).take_while(|(one, other)| one == other).count();
+    let up = from.components().skip(common).map(|_| Component::ParentDir);
+    up.chain(to.components().skip(common)).collect()
 }
 
 fn required(schema: &Value) -> Vec<&str> {

@@ -58,6 +58,18 @@ fn a_server_becomes_a_scenario_that_runs() {
 }
 
 #[test]
+fn a_fixture_is_named_from_the_folder_of_the_scenario() {
+    let sandbox = Sandbox::new();
+    std::fs::create_dir_all(sandbox.path("data/notes")).unwrap();
+    sandbox.write("data/notes/server.sh", &format!("exec '{}' \"$@\"\n", test_server().display()));
+    let server = ["--", "sh", "{dir}/server.sh", "ok"];
+    sandbox.ok(&[&["new", "--from-server", "--out", "mine", "--fixture", "data/notes"], server.as_slice()].concat());
+    let scenario = std::fs::read_to_string(sandbox.path("mine/first.yaml")).unwrap();
+    assert!(scenario.contains("  fixture: \"../data/notes\"\n"), "{scenario}");
+    sandbox.ok(&["run", "mine/first.yaml", "--agent", "scripted:perfect", "--trials", "1", "--out", "run", "--quiet"]);
+}
+
+#[test]
 fn a_server_that_does_not_start_makes_no_scenario() {
     let sandbox = Sandbox::new();
     let result = new_scenario(&sandbox, "exit");
