@@ -42,11 +42,19 @@ const MAX_LIMIT_DISTANCE: usize = 4;
 /// Words for things that are counted per time, which no argument is: "at most 5 requests per minute".
 const OCCASIONS: [&str; 8] = ["request", "requests", "call", "calls", "attempts", "retries", "times", "queries"];
 
+/// Returns true for a number of minutes: "93 min."
+fn are_minutes(tokens: &[Token<'_>], range: &Range<usize>, at: usize) -> bool {
+    tokens[at].is_word("min")
+        && at > range.start
+        && tokens[at - 1].kind == TokenKind::Number
+        && !tokens[range.clone()].iter().any(|token| token.is_word("max"))
+}
+
 impl StatementReader<'_> {
     pub(super) fn read_bound(&mut self, relation: Relation, context: &PhraseContext<'_>) {
         let tokens = context.tokens;
         let range = sentence(tokens, context.at);
-        if self.is_argument(context) {
+        if self.is_argument(context) || are_minutes(tokens, &range, context.at) {
             return;
         }
         let found = self.limit_after(context, &range).or_else(|| limit_before(relation, context, &range));

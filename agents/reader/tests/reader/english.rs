@@ -310,6 +310,7 @@ fn the_only_argument_is_meant() {
         "No such table.",
         "Only one call is allowed",
         "Desk 1\navailable: true",
+        "The ferry cannot sail today. 93 min. by bus.",
         "{\"valid\": false, \"message\": \"Document none.docx does not exist\"}",
     ] {
         let mut record = record(text, &json!({"name": "a"}));
