@@ -57,3 +57,33 @@ fn a_call_that_can_be_made_once_is_accepted() {
     assert_eq!((undeclared.answer, undeclared.points), (AnswerKind::Environment, None));
     assert_eq!(answer_to(&report, "wrong_type", "name"), (AnswerKind::IsError, Some(100.0)));
 }
+
+/// A server that says the same of all that it refuses does not say that a wrong call was read as the right one.
+#[test]
+fn a_general_refusal_is_not_that_of_a_second_call() {
+    let rules =
+        json!([[["!name:string"], "!Invalid request"], [["&name"], "!Invalid request"], [[], "created {name}"]]);
+    let report = answering(&[("create", fields(&[("name!", "string")]), rules)], &options());
+    assert_eq!(report.tools[0].base.as_ref().unwrap().state, BaseState::Volatile);
+    for kind in ["missing", "wrong_type"] {
+        assert_eq!(answer_to(&report, kind, "name"), (AnswerKind::IsError, Some(25.0)), "{kind}");
+    }
+}
+
+#[test]
+fn a_server_starts_again_only_after_a_tool_that_may_write() {
+    let starts = |writers: &[&str]| {
+        let tools: Vec<Value> = ["a", "b", "c", "d"]
+            .iter()
+            .map(|name| json!({"name": name, "inputSchema": fields(&[("id!", "string")]), "annotations": {"readOnlyHint": !writers.contains(name)}}))
+            .collect();
+        let rules: serde_json::Map<String, Value> =
+            ["a", "b", "c", "d"].iter().map(|name| ((*name).to_owned(), json!([[[], "ok"]]))).collect();
+        let document = json!({"tools": tools, "rules": rules});
+        let all = Options { allow_writes: true, ..options() };
+        let (report, starts) = try_audit(&format!("answers\n{document}"), &all);
+        assert_eq!(report.unwrap().tools.len(), 4);
+        starts
+    };
+    assert_eq!((starts(&[]), starts(&["b"]), starts(&["a", "b", "c"]), starts(&["d"])), (1, 2, 4, 1));
+}

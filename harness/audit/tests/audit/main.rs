@@ -370,7 +370,7 @@ fn errors_that_are_sent_as_successes_are_found_everywhere() {
     assert_eq!(answer_to(&report, "declared", "file_name"), (AnswerKind::SoftError, Some(0.0)));
     assert_eq!(answer_to(&report, "no_such", "file_name").0, AnswerKind::SoftError);
     let soft = report.findings.iter().find(|finding| finding.id == "soft-error").unwrap();
-    assert!(soft.example.contains("Document a-hb-none does not exist"), "{soft:?}");
+    assert!(soft.example.contains("Document a_hb_none does not exist"), "{soft:?}");
     // Also in the base call.
     for text in ["Document {file_name} does not exist", "{\"success\": false, \"error\": \"Connection refused\"}"] {
         let report = answering(&[("info", schema.clone(), rules(text))], &options());

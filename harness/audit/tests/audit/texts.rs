@@ -60,3 +60,25 @@ fn data_of_an_accepted_call_are_no_error() {
         assert_eq!(answer_to(&report, "wrong_type", "room").0, AnswerKind::AcceptedOther, "{data}");
     }
 }
+
+#[test]
+fn a_text_that_repairs_is_a_remedy_and_one_with_a_stack_is_found() {
+    let text = "days: must be a whole number\n    at check (/srv/a.js:3:9)\n    at call (/srv/b.js:8:2)";
+    let report = answering(&[("get", fields(&[("days!", "integer")]), refuses("days", "number", text))], &options());
+    assert!(findings(&report).contains(&("stack-trace", "get", 5)), "{:?}", findings(&report));
+    let probes = report.tools[0].probes.iter().filter(|probe| probe.repaired == Some(true));
+    assert!(probes.clone().count() > 0 && probes.clone().all(|probe| probe.remedy != Some(false)), "{report:?}");
+}
+
+/// A base call that was refused leaves nothing but checks of arguments to score.
+#[test]
+fn a_score_without_an_accepted_call_says_so() {
+    let rules = json!([[["!url:string"], "!url: expected string"], [[], "!fetch failed"]]);
+    let refused = answering(&[("map", fields(&[("url!", "string")]), rules)], &options());
+    assert!(terminal(&refused, None).contains("; of the checks of arguments alone, since no base call was accepted\n"));
+    let accepted = answering(
+        &[("map", fields(&[("url!", "string")]), refuses("url", "string", "url: expected string"))],
+        &options(),
+    );
+    assert!(!terminal(&accepted, None).contains("alone"));
+}
