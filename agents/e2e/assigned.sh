@@ -4,9 +4,11 @@
 # usage: agents/e2e/assigned.sh FOLDER [PARTS]
 #
 # FOLDER gets the server, the weights (0.5 GB), and a run for each part. Part N has the Nth scenario of each family, so that what is
-# recorded so far has all families alike. `cut-lists` is left out for time: a request there had 6,800 tokens. What the model says is recorded
-# in FOLDER/cassettes, and what is recorded there is not asked again: interrupted, the same command goes on. HEALBENCH is the
-# program; it is built if that is not set.
+# recorded so far has all families alike. `cut-lists` is left out for time: a request there had 6,800 tokens. A part of 32 episodes takes 12
+# to 15 minutes of two idle cores. What the model says is recorded in FOLDER/cassettes, and what is recorded there is not asked again:
+# interrupted, the same command goes on. HEALBENCH is the program; it is built if that is not set.
+#
+# cassettes/assigned has the first five parts. `healbench run --config agents/e2e/assigned.toml` replays them.
 set -euo pipefail
 folder=${1:?usage: agents/e2e/assigned.sh FOLDER [PARTS]}
 parts=${2:-22}
