@@ -27,7 +27,8 @@ healbench run {suites} \\
 
 A row has the scenario's kind and domain (its tags), one sentence, and the percentage of episodes in which each reader succeeds under {shown}. A
 scenario that no reader fails, or that none solves, shows nothing about error texts: *middle* counts those in which at least one reader succeeds in 20 to 80%
-under `sdk-typescript` or `fusion`. No recording of a model plays these scenarios, except those of `published`, so that no column of a model is here.
+under `sdk-typescript` or `fusion`. Models were recorded in `published` and, once each, in
+40 scenarios of the families ([findings](findings.md)), so that no column of a model is here.
 """
 
 
