@@ -336,12 +336,12 @@ fn is_error_status(fields: &Map<String, Value>) -> bool {
     }
 }
 
-/// Returns true if a text says that the user refused the call. It tells nothing about the tool.
-pub fn is_refusal(text: &str) -> bool {
+/// Returns the beginning, in lower case, of a text that says that the user refused the call. It tells nothing about the tool.
+pub fn refusal(text: &str) -> Option<&'static str> {
     let text = text.trim_start();
     let head = text[..text.floor_char_boundary(JUDGED_BYTES)].to_lowercase();
     let head = head.strip_prefix("error: ").or_else(|| head.strip_prefix("err: ")).unwrap_or(&head);
-    REFUSALS.iter().any(|beginning| head.starts_with(beginning))
+    REFUSALS.into_iter().find(|beginning| head.starts_with(beginning))
 }
 
 /// Returns true if a text begins like an error.

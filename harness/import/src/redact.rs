@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use healbench_core::{RecordedTurn, ToolResponse, Turn, canonical_json};
+use healbench_reader::soft_errors::{refusal, unwrap};
 use healbench_store::EpisodeResult;
 use regex::{Captures, Regex};
 use serde_json::Value;
@@ -20,8 +21,8 @@ const DETAIL: &str = "[detail]";
 const MIN_CHARS: usize = 3;
 
 /// Masks the values in arguments, and in the texts of errors those that were sent, quoted texts, numbers, addresses, paths and words with
-/// digits. Names of arguments and tools stay. Other texts are replaced, and so are those of `shells`. Equal values of an episode get equal
-/// masks.
+/// digits. Names of arguments and tools stay, and the words of programs for a call that the user refused. Other texts are replaced, and so
+/// are those of `shells`. Equal values of an episode get equal masks.
 pub(crate) fn redact(result: &mut EpisodeResult, shells: &BTreeSet<String>) {
     let mut masks = Masks::default();
     let mut hidden = BTreeSet::new();
@@ -58,6 +59,8 @@ pub(crate) fn redact(result: &mut EpisodeResult, shells: &BTreeSet<String>) {
         for text in response.content.iter_mut().chain(&mut response.unguarded_text) {
             if response.is_error && !hidden.contains(&response.response_hash) {
                 *text = finder.in_error(text);
+            } else if let Some(refusal) = refusal(&unwrap(text).text) {
+                refusal.clone_into(text);
             } else {
                 hide(text);
             }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
 
-use healbench_reader::soft_errors::{is_refusal, unwrap_blocks};
+use healbench_reader::soft_errors::{refusal, unwrap_blocks};
 
 use crate::conversation::{Call, Conversation, ErrorSource, Event};
 use crate::draft::Draft;
@@ -270,7 +270,7 @@ impl<'a> Sink<'a> {
         call.is_shell = self.options.is_shell(&call.tool);
         let Some(result) = &mut call.result else { return };
         let unwrapped = unwrap_blocks(&result.blocks);
-        result.is_refused = is_refusal(&unwrapped.text);
+        result.is_refused = refusal(&unwrapped.text).is_some();
         if result.is_refused {
             result.error = None;
         } else if result.error.is_none() {

@@ -84,6 +84,8 @@ pub struct CallStep {
     pub changes: Vec<ArgumentChange>,
     /// The response that the agent received.
     pub response: String,
+    /// True if the user of a trace refused the call, and the response only says so.
+    pub refused: bool,
 }
 
 /// A call of an episode, in the form used to compare calls.
@@ -110,6 +112,7 @@ impl CallStep {
             compared_with: reference.map(|reference| reference.row.call),
             changes,
             response,
+            refused: false,
         }
     }
 }

@@ -40,7 +40,11 @@ pub fn transcript(transcript: &Transcript, options: TranscriptOptions) -> String
     for expectation in &transcript.unmet {
         writer.text("unmet  ", expectation, Paint::Red);
     }
-    let paint = if transcript.outcome == Outcome::Success { Paint::Green } else { Paint::Red };
+    let paint = match transcript.outcome {
+        Outcome::Success => Paint::Green,
+        Outcome::Unknown => Paint::Plain,
+        _ => Paint::Red,
+    };
     let ending = format!("{} after {}", transcript.outcome, pluralize(u64::from(transcript.calls), "call"));
     writer.text("end    ", &ending, paint);
     writer.out
@@ -115,8 +119,7 @@ impl TranscriptWriter {
         if let Some(text) = describe_changes(call, self.options.full) {
             self.line(EMPTY_LABEL, vec![StyledSpan::new(text, Paint::Dim)]);
         }
-        let paint = if row.is_error { Paint::Red } else { Paint::Green };
-        let verdict = verdict(row);
+        let (verdict, paint) = verdict(call);
         self.text("  →    ", &format!("{verdict}  {}", call_details(row)), paint);
         self.message(EMPTY_LABEL, &call.response, Paint::Plain);
     }
@@ -253,12 +256,16 @@ pub(super) fn call_details(row: &CallRecord) -> String {
     details.join(", ")
 }
 
-/// Returns `OK`, or the class of the error, which traces do not have. A trace may also lack the result.
-pub(super) fn verdict(row: &CallRecord) -> &str {
+/// Returns `OK`, or the class of the error, and the color of both. A trace has no classes, may lack the result, and may have calls that
+/// the user refused; these have neither failed nor succeeded.
+pub(super) fn verdict(call: &CallStep) -> (&str, Paint) {
+    let row = &call.row;
+    let paint = if row.is_error { Paint::Red } else { Paint::Green };
     match &row.error_class {
-        Some(class) => class.name(),
-        None if row.is_error => "ERROR",
-        None if (row.response_hash, row.response_tokens) == (0, 0) => "NO RESULT",
-        None => "OK",
+        Some(class) => (class.name(), paint),
+        None if row.is_error => ("ERROR", paint),
+        None if call.refused => ("REFUSED", Paint::Plain),
+        None if (row.response_hash, row.response_tokens) == (0, 0) => ("NO RESULT", Paint::Plain),
+        None => ("OK", paint),
     }
 }

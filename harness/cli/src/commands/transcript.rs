@@ -10,6 +10,7 @@ use healbench_core::{
     RecordedTurn, RecordedTurns, ResponseRecord, Turn,
 };
 use healbench_frames::{MAX_RESPONSE_BYTES, read_responses, rows_of_episodes};
+use healbench_reader::soft_errors::{refusal, unwrap};
 use healbench_runner::{EpisodeEvent, Replayer};
 use healbench_store::{RunDir, read_recorded_turns_of};
 use healbench_text::{plain_text, pluralize, shell_quote};
@@ -335,7 +336,7 @@ impl TranscriptBuilder {
             condition: ShownCondition::from(condition),
             trial: cell.trial,
             prompt: task.prompt.to_owned(),
-            steps: resolve_steps(self.events, calls),
+            steps: resolve_steps(self.events, calls, plan.is_trace()),
             outcome: row.outcome,
             calls: row.calls,
             unmet: self.unmet,
@@ -367,15 +368,16 @@ fn program_text(report: &ProgramReport) -> String {
     parts.join(", ")
 }
 
-/// Combines events with the rows of their calls.
-fn resolve_steps(events: Vec<Event>, calls: &[CallRecord]) -> Vec<TranscriptStep> {
+/// Combines events with the rows of their calls. Only the calls of a trace may have been refused by its user.
+fn resolve_steps(events: Vec<Event>, calls: &[CallRecord], is_trace: bool) -> Vec<TranscriptStep> {
     let mut rows = calls.iter().cloned();
     let mut sent: Vec<SentCall> = Vec::with_capacity(calls.len());
     let step = |events| match events {
         Event::Step(step) => Some(step),
         Event::Call { arguments, opening, response } => {
             let call = SentCall { arguments, row: rows.next()? };
-            let step = CallStep::new(&sent, &call, opening, response);
+            let refused = is_trace && !call.row.is_error && refusal(&unwrap(&response).text).is_some();
+            let step = CallStep { refused, ..CallStep::new(&sent, &call, opening, response) };
             sent.push(call);
             Some(TranscriptStep::Call(Box::new(step)))
         }

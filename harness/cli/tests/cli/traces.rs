@@ -59,6 +59,23 @@ fn logs_become_a_run_that_commands_read() {
 }
 
 #[test]
+fn a_call_that_the_user_refused_is_neither_ok_nor_an_error() {
+    let sandbox = Sandbox::new();
+    let refused = "The user doesn't want to proceed with this tool use. Ask Ann first.";
+    sandbox.write("log.json", &log("m-1", "A-17").replace("cancelled", refused));
+    for (options, says) in [(&[][..], refused), (&["--redact"], "the user doesn't want to proceed with this tool use")]
+    {
+        let run = if options.is_empty() { "plain" } else { "redacted" };
+        sandbox.ok(&[&["import", "log.json", "--out", run], options].concat());
+        let shown = sandbox.ok(&["show", run, "0", "--full"]).out;
+        for part in ["→    ERROR  ", "→    REFUSED  ", says] {
+            assert!(shown.contains(part), "{part}: {shown}");
+        }
+        assert!(!shown.contains("→    OK") && shown.contains("Ann") == options.is_empty(), "{shown}");
+    }
+}
+
+#[test]
 fn two_traces_are_compared_by_their_texts() {
     let sandbox = Sandbox::new();
     imported(&sandbox);

@@ -164,7 +164,7 @@ impl Chunk {
         let args = truncate_arguments(step, false);
         let args = args.into_iter().map(|(text, change)| (self.text(text), u8::from(change != SpanChange::Same)));
         let args = args.collect();
-        let verdict = verdict(row);
+        let (verdict, _) = verdict(step);
         StepData::Call {
             n: row.call,
             tool: self.text(truncate_plain(&step.tool, false)),

@@ -10,7 +10,7 @@ use super::payload::{Chunk, EpisodePlace, row_id};
 use crate::labels::condition_label;
 use crate::transcript::{LAST_LINES, MAX_COLUMNS, MAX_LINES, call_details, describe_changes, verdict};
 use healbench_analysis::{CallStep, Report, SpanChange, Transcript, TranscriptStep};
-use healbench_text::{plain_text, pluralize};
+use healbench_text::{Paint, plain_text, pluralize};
 
 /// The largest number of rows, which limits the size of the file.
 pub(super) const MAX_ROWS: usize = 2_000;
@@ -276,7 +276,12 @@ fn render_message(label: &str, text: &str, class: &str, full: bool) -> Markup {
 
 pub(super) fn render_call(step: &CallStep, full: bool) -> Markup {
     let row = &step.row;
-    let verdict = verdict(row);
+    let (verdict, paint) = verdict(step);
+    let (verdict_class, response_class) = match paint {
+        Paint::Red => ("who bad", "failed"),
+        Paint::Green => ("who good", "went"),
+        _ => ("who", ""),
+    };
     html! {
         div class={ @if step.compared_with.is_some() { "repair" } } {
             span.who { "call " (row.call) @if step.opening { ", scheduled opening: no request was sent to the model" } }
@@ -291,9 +296,9 @@ pub(super) fn render_call(step: &CallStep, full: bool) -> Markup {
             }
             @if let Some(changes) = describe_changes(step, full) { div.note { (changes) } }
         }
-        span class=(if row.is_error { "who bad" } else { "who good" }) { "→ " (truncate_plain(verdict, full)) }
+        span class=(verdict_class) { "→ " (truncate_plain(verdict, full)) }
         span.who { " " (call_details(row)) }
-        pre class=(if row.is_error { "failed" } else { "went" }) {
+        pre class=(response_class) {
             @if step.response.is_empty() { span.cut { "(nothing)" } } @else { (render_lines(&step.response, full)) }
         }
     }

@@ -74,6 +74,24 @@ fn a_call_of_two_digits_is_apart_from_its_tool_and_one_without_a_result_is_not_o
 }
 
 #[test]
+fn only_a_success_is_green_and_only_a_failure_is_red() {
+    let verdict = |change: fn(&mut CallStep)| {
+        let mut steps = calls(&[(json!({}), "done")]);
+        let Some(TranscriptStep::Call(call)) = steps.last_mut() else { panic!("{steps:?}") };
+        change(call);
+        let episode = Transcript { outcome: Outcome::Unknown, unmet: Vec::new(), ..transcript_with(steps) };
+        let shown = transcript(&episode, TranscriptOptions { color: true, ..PIPE });
+        assert!(shown.ends_with("\u{1b}[2mend    \u{1b}[0munknown after 1 call\n"), "{shown}");
+        let line = shown.lines().find(|line| line.contains('→')).unwrap();
+        line.split("\u{1b}[2m  →    \u{1b}[0m").nth(1).unwrap().split("  ").next().unwrap().to_owned()
+    };
+    assert_eq!(verdict(|_| {}), "\u{1b}[32mOK");
+    assert_eq!(verdict(|call| call.row.is_error = true), "\u{1b}[31mERROR");
+    assert_eq!(verdict(|call| call.refused = true), "REFUSED");
+    assert_eq!(verdict(|call| call.row.response_tokens = 0), "NO RESULT");
+}
+
+#[test]
 fn changes_are_described_where_there_is_no_color() {
     insta::assert_snapshot!(transcript(&two_calls(), TranscriptOptions { width: 60, ..PIPE }), @r#"
     users/invite · openai:gpt-5-mini · seeded · native
