@@ -1,4 +1,5 @@
-//! Texts: escapes of what is shown, numbers, columns on a terminal, the masking of secrets, and the comparison of names.
+//! Texts: escapes of what is shown, numbers, columns on a terminal, the masking of secrets, templates of error texts, and the comparison of
+//! names.
 
 mod display;
 mod layout;
@@ -7,6 +8,7 @@ mod printable;
 mod secrets;
 mod shell;
 mod similar;
+pub mod template;
 
 pub use display::{escape_markdown, is_unsafe, plain_text, xml_text};
 pub use layout::{Paint, StyledSpan, Table, TableCell, TableLine, wrap};

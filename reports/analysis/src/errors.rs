@@ -7,7 +7,6 @@
 pub(crate) mod chains;
 mod changes;
 mod sums;
-mod template;
 mod texts;
 
 #[cfg(test)]

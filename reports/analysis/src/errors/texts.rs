@@ -1,21 +1,17 @@
 //! The texts of failed calls, masked.
 
 use std::collections::hash_map::DefaultHasher;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher as _};
 
 use healbench_core::CallRecord;
-use serde_json::Value;
+use healbench_text::template;
 
-use super::template;
 use crate::report_error::ReportError;
 use crate::run_rows::RunRows;
 
 /// The largest number of masked texts, and of calls, that are kept for calls that repeat others.
 const MAX_KEPT: usize = 1 << 14;
-
-/// The largest number of names of a tool's arguments.
-const MAX_NAMES: usize = 1 << 10;
 
 pub(super) struct Texts {
     /// The messages by the hash of the response.
@@ -24,8 +20,8 @@ pub(super) struct Texts {
     masked: HashMap<(u64, u64), String>,
     /// Hashes of tools and arguments whose names are known.
     seen: HashSet<u64>,
-    /// The names of arguments by tool, from all of its calls, and the names of tools.
-    names: BTreeMap<String, BTreeSet<String>>,
+    /// Those of all calls.
+    names: template::Names,
 }
 
 impl Texts {
@@ -40,7 +36,7 @@ impl Texts {
             let text = unwrapped.unwrap_or_else(|| response.text());
             messages.insert(response.response_hash, template::message(&text));
         })?;
-        Ok(Texts { messages, masked: HashMap::new(), seen: HashSet::new(), names: BTreeMap::new() })
+        Ok(Texts { messages, masked: HashMap::new(), seen: HashSet::new(), names: template::Names::default() })
     }
 
     /// Adds the names of a call's arguments, and of the fields that its response names.
@@ -53,16 +49,10 @@ impl Texts {
             self.seen.clear();
         }
         self.seen.insert(key);
-        let names = match self.names.get_mut(&*call.tool) {
-            Some(names) => names,
-            None => self.names.entry(call.tool.to_string()).or_default(),
-        };
         for field in call.named_fields.iter().flat_map(|fields| fields.iter()) {
-            add_name(field, names);
+            self.names.add_name(&call.tool, field);
         }
-        if let Ok(arguments) = serde_json::from_str(&call.arguments) {
-            add_names(&arguments, names);
-        }
+        self.names.add(&call.tool, &serde_json::from_str(&call.arguments).unwrap_or_default());
     }
 
     /// Returns the text of a failed call after the first step of masking; `None` if the run does not store it.
@@ -82,10 +72,7 @@ impl Texts {
 
     /// Returns the template of a masked text of a tool.
     pub(super) fn template(&self, tool: &str, masked: &str) -> String {
-        let names = self.names.get(tool);
-        template::finish(masked, |word| {
-            self.names.contains_key(word) || names.is_some_and(|names| names.contains(word))
-        })
+        template::finish(masked, |word| self.names.has(tool, word))
     }
 }
 
@@ -93,23 +80,4 @@ fn hash_of(value: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
     hasher.finish()
-}
-
-fn add_name(name: &str, names: &mut BTreeSet<String>) {
-    if names.len() < MAX_NAMES && !names.contains(name) {
-        names.insert(name.to_owned());
-    }
-}
-
-fn add_names(value: &Value, names: &mut BTreeSet<String>) {
-    match value {
-        Value::Object(map) => {
-            for (name, value) in map {
-                add_name(name, names);
-                add_names(value, names);
-            }
-        }
-        Value::Array(items) => items.iter().for_each(|item| add_names(item, names)),
-        _ => {}
-    }
 }

@@ -8,19 +8,21 @@ mod clauses;
 mod excerpts;
 mod masks;
 mod message;
+mod names;
 
 #[cfg(test)]
 mod tests;
 
 use std::borrow::Cow;
 
+pub use names::Names;
 use serde_json::Value;
 
 /// Stands for whatever was masked, and for the end of a long text.
-const MASK: char = '…';
+pub const MASK: char = '…';
 
 /// The largest length of a template in characters.
-pub(super) const MAX_CHARS: usize = 200;
+pub const MAX_CHARS: usize = 200;
 
 /// The begin and the end of a word that is masked unless it is a name. Texts are free of them.
 const MARKS: [char; 2] = ['\u{e000}', '\u{e001}'];
@@ -29,7 +31,7 @@ const MARKS: [char; 2] = ['\u{e000}', '\u{e001}'];
 const MAX_MESSAGE_BYTES: usize = 4_000;
 
 /// Returns the part of a response that a template is made of: of JSON its message, without excerpts of sources.
-pub(super) fn message(text: &str) -> String {
+pub fn message(text: &str) -> String {
     let text: Cow<'_, str> = match text.contains(MARKS) {
         true => Cow::Owned(text.replace(MARKS, " ")),
         false => Cow::Borrowed(text),
@@ -44,7 +46,7 @@ pub(super) fn message(text: &str) -> String {
 
 /// Returns the values of arguments, given as JSON, of three or more characters, that stand in a message as whole words; the longest first.
 /// A value that is also a name of these arguments is none.
-pub(super) fn sent_values(arguments: &str, message: &str) -> Vec<String> {
+pub fn sent_values(arguments: &str, message: &str) -> Vec<String> {
     let Ok(arguments) = serde_json::from_str::<Value>(arguments) else { return Vec::new() };
     let (mut names, mut values) = (Vec::new(), Vec::new());
     add_words(&arguments, &mut names, &mut values);
@@ -73,12 +75,12 @@ fn add_words(value: &Value, names: &mut Vec<String>, values: &mut Vec<String>) {
 }
 
 /// Masks a message: the first step.
-pub(super) fn mask(message: &str, sent: &[String]) -> String {
+pub fn mask(message: &str, sent: &[String]) -> String {
     masks::mask(&masks::replace_words(message, sent))
 }
 
 /// Masks the marked words that are no names, leaves out repetitions, and shortens the text: the second step.
-pub(super) fn finish(masked: &str, is_name: impl Fn(&str) -> bool) -> String {
+pub fn finish(masked: &str, is_name: impl Fn(&str) -> bool) -> String {
     let mut text = masks::resolve(masked, is_name);
     // Clauses that are left out may bring masks together.
     for _ in 0..MAX_PASSES {
