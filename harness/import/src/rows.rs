@@ -14,7 +14,7 @@ use healbench_store::EpisodeResult;
 use healbench_tokens::{TokenCounter, is_estimated};
 use serde_json::{Map, Value, json};
 
-use crate::redact::redact;
+use crate::redact::Redactor;
 use crate::{Call, Conversation, Event, Turn};
 
 /// The name of the condition of a trace.
@@ -35,7 +35,7 @@ pub struct Rows {
     trials: HashMap<(u32, u32), u32>,
     shell_tools: BTreeSet<String>,
     tokens: TokenCounter,
-    redacts: bool,
+    redactor: Option<Redactor>,
 }
 
 impl Rows {
@@ -58,7 +58,7 @@ impl Rows {
             trials: HashMap::new(),
             shell_tools: BTreeSet::new(),
             tokens: TokenCounter::new(),
-            redacts,
+            redactor: redacts.then(Redactor::default),
         }
     }
 
@@ -85,8 +85,8 @@ impl Rows {
         }
         self.shell_tools.extend(rows.errors.shell_tools.iter().cloned());
         let mut result = rows.finish(conversation);
-        if self.redacts {
-            redact(&mut result, &self.shell_tools);
+        if let Some(redactor) = &mut self.redactor {
+            redactor.redact(&mut result, &self.shell_tools);
         }
         result
     }

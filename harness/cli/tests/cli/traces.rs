@@ -1,6 +1,6 @@
 //! Logs of agents, from files to reports.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::*;
 
@@ -73,6 +73,66 @@ fn a_call_that_the_user_refused_is_neither_ok_nor_an_error() {
         }
         assert!(!shown.contains("→    OK") && shown.contains("Ann") == options.is_empty(), "{shown}");
     }
+}
+
+/// Returns a conversation of calls that fail: each with its tool, arguments and the text of its error.
+fn failures(calls: &[(&str, Value, &str)]) -> String {
+    let mut messages = Vec::new();
+    for (number, (tool, arguments, text)) in calls.iter().enumerate() {
+        let id = number.to_string();
+        let call = json!({"id": id, "function": {"name": tool, "arguments": arguments.to_string()}});
+        messages.push(json!({"role": "assistant", "tool_calls": [call]}));
+        messages.push(json!({"role": "tool", "tool_call_id": id, "is_error": true, "content": text}));
+    }
+    json!({ "messages": messages }).to_string()
+}
+
+#[test]
+fn redaction_changes_no_group_and_no_rank_of_errors() {
+    let sandbox = Sandbox::new();
+    let stack = |line: u8| {
+        format!(
+            "Traceback (most recent call last):\n  File \"/app/x.py\", line {line}, in run\n    go()\nKeyError: 'a b'"
+        )
+    };
+    let no_table = |name: &str| format!("relation \"{name}\" does not exist\nLINE 1: SELECT * FROM {name}\n        ^");
+    std::fs::create_dir(sandbox.path("logs")).unwrap();
+    let first: &[(&str, Value, &str)] = &[
+        ("save", json!({"title": "Rome", "line2": 7}), "Error: Rome in Romeo is no title"),
+        ("save", json!({"title": "json"}), "Invalid JSON in field 'title'"),
+        (
+            "save",
+            json!({"body": "x y z"}),
+            r#"Request failed with status code 422: {"message":"body failed validation"}"#,
+        ),
+        ("save", json!({"body": "x y z"}), r#"Request failed with status code 429: {"message":"slow down"}"#),
+        ("find", json!({"id": 17}), &stack(12)),
+        ("find", json!({"id": 18}), &no_table("users")),
+    ];
+    let second: &[(&str, Value, &str)] = &[
+        ("save", json!({"title": "xml"}), "Invalid JSON in field 'title'"),
+        ("find", json!({"id": 19}), &no_table("rows")),
+        ("find", json!({"id": 20}), &stack(13)),
+        ("save", json!({"title": "Oslo"}), "Error: Oslo in Romeo is no title"),
+        ("save", json!({"summary": "q"}), "Field 'line2' is missing; 'body' is a required property"),
+    ];
+    sandbox.write("logs/a.json", &failures(first));
+    sandbox.write("logs/b.json", &failures(second));
+    let ranked = |run: &str, options: &[&str]| -> Value {
+        sandbox.ok(&[&["import", "logs", "--out", run], options].concat());
+        serde_json::from_str(&sandbox.ok(&["errors", run, "--output=json"]).out).unwrap()
+    };
+    let (plain, mut redacted) = (ranked("plain", &[]), ranked("redacted", &["--redact"]));
+    let texts = plain["texts"].as_array().unwrap();
+    assert_eq!(texts.len(), 7, "{plain}");
+    for (at, text) in texts.iter().enumerate() {
+        let template = redacted["texts"][at]["template"].take();
+        // The masks of values that were sent in other letters, or are a part of a word, are the only difference.
+        let is_masked = ["Romeo", "JSON"].iter().any(|word| text["template"].as_str().unwrap().contains(word));
+        assert_eq!(template == text["template"], !is_masked, "{template}, {text}");
+        redacted["texts"][at]["template"] = text["template"].clone();
+    }
+    assert_eq!(redacted, plain);
 }
 
 #[test]
