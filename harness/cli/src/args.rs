@@ -432,7 +432,8 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "N", default_value_t = 10, conflicts_with = "by")]
     pub(crate) flips: usize,
     /// The form to print or to write to a file: terminal, json (`healbench schema comparison` and `healbench schema matrix` print its
-    /// schema), markdown (for a pull request), or html (a self-contained page). May be repeated [default: terminal]
+    /// schema), csv (the error texts of traces), markdown (for a pull request), or html (a self-contained page). May be repeated
+    /// [default: terminal]
     #[arg(long, value_name = "FORM[=FILE]")]
     pub(crate) output: Vec<Output<ComparisonForm>>,
 }

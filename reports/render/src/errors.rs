@@ -1,7 +1,7 @@
 //! The error texts of a run, as text for a terminal, as Markdown and as CSV. All show the same columns of [`columns`].
 
 mod answer;
-mod changes;
+pub(crate) mod changes;
 mod columns;
 
 use healbench_analysis::{ErrorCounts, ErrorText, ErrorTexts, Rate, TaskRate};
@@ -10,7 +10,7 @@ use healbench_text::{Paint, StyledSpan, Table, TableLine, escape_markdown, plain
 pub(crate) use self::answer::{
     about, answer, conditions, example, fields, found, notes, other_chains, template, totals,
 };
-pub use self::changes::{error_changes, error_changes_markdown};
+pub use self::changes::{error_changes, error_changes_csv, error_changes_markdown};
 pub(crate) use self::columns::{COLUMNS, Column, SECOND_COLUMNS};
 use super::csv::Record;
 use super::labels::{INDENT, plain_cell};
@@ -162,7 +162,7 @@ pub fn errors_csv(texts: &ErrorTexts) -> Result<String, csv::Error> {
 fn csv_group(axis: &str, name: &str, counts: &ErrorCounts) -> Record {
     let mut record = Record::default();
     record.add(axis, name);
-    csv_counts(&mut record, counts);
+    csv_counts(&mut record, "", counts);
     record
 }
 
@@ -170,7 +170,7 @@ fn csv_text(text: &ErrorText) -> Record {
     let mut record = Record::default();
     record.add("tool", &text.tool);
     record.add_optional("template", text.template.as_ref());
-    csv_counts(&mut record, &text.counts);
+    csv_counts(&mut record, "", &text.counts);
     record.add("soft_calls", text.soft_calls);
     record.add_optional("kind", text.kind.map(|kind| kind.name()));
     let facts: [(&str, Rate); 3] =
@@ -183,12 +183,18 @@ fn csv_text(text: &ErrorText) -> Record {
     record
 }
 
-fn csv_counts(record: &mut Record, counts: &ErrorCounts) {
-    record.add("calls", counts.calls);
-    record.add("chains", counts.chains);
-    record.add("tasks", counts.tasks);
-    record.add("wasted_tokens", counts.wasted_tokens);
-    record.add("unrepaired", counts.unrepaired);
+/// Adds counts under names with a prefix.
+fn csv_counts(record: &mut Record, prefix: &str, counts: &ErrorCounts) {
+    let numbers = [
+        ("calls", counts.calls),
+        ("chains", counts.chains),
+        ("tasks", counts.tasks),
+        ("wasted_tokens", counts.wasted_tokens),
+        ("unrepaired", counts.unrepaired),
+    ];
+    for (name, number) in numbers {
+        record.add(&format!("{prefix}{name}"), number);
+    }
     let rates: [(&str, TaskRate); 7] = [
         ("repaired_next", counts.repaired_next),
         ("repaired_next_same_errand", counts.repaired_next_same_errand),
@@ -199,10 +205,11 @@ fn csv_counts(record: &mut Record, counts: &ErrorCounts) {
         ("stopped", counts.stopped),
     ];
     for (name, found) in rates {
-        record.rate(name, found.rate);
-        record.interval(name, found.interval);
+        let name = format!("{prefix}{name}");
+        record.rate(&name, found.rate);
+        record.interval(&name, found.interval);
     }
-    record.add("second_errors", counts.after_second.chains);
+    record.add(&format!("{prefix}second_errors"), counts.after_second.chains);
     let second = &counts.after_second;
     let rates: [(&str, TaskRate); 5] = [
         ("second_repaired_next", second.repaired_next),
@@ -211,5 +218,5 @@ fn csv_counts(record: &mut Record, counts: &ErrorCounts) {
         ("second_other_tool", second.other_tool),
         ("second_stopped", second.stopped),
     ];
-    rates.into_iter().for_each(|(name, found)| record.rate(name, found.rate));
+    rates.into_iter().for_each(|(name, found)| record.rate(&format!("{prefix}{name}"), found.rate));
 }

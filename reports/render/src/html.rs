@@ -37,7 +37,7 @@ pub use comparison::{ComparisonPage, comparison, matrix as matrix_page};
 pub use episode::{EpisodeNeighbors, EpisodePage, MAX_VERSUS, episode};
 pub use episodes::{EpisodesPage, episodes, filter_query};
 pub use error::error_page;
-pub use error_texts::{TracePage, trace};
+pub use error_texts::{TraceChangesPage, TracePage, trace, trace_changes};
 use healbench_text::plain_text;
 pub use history::{HistoryRun, SuiteHistory, history};
 pub use page::{Page, content_security_policy, page};

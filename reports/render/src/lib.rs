@@ -28,7 +28,9 @@ mod warnings;
 pub use comparison::{ComparisonOptions, comparison};
 pub use comparison_markdown::{comparison_markdown, matrix_markdown};
 pub use csv::csv;
-pub use errors::{ErrorOptions, error_changes, error_changes_markdown, errors, errors_csv, errors_markdown};
+pub use errors::{
+    ErrorOptions, error_changes, error_changes_csv, error_changes_markdown, errors, errors_csv, errors_markdown,
+};
 pub use inspect::{inspect_log, inspect_sample};
 pub use json::json;
 pub use labels::{Detail, TerminalOptions};

@@ -18,6 +18,7 @@ pub(crate) enum ReportForm {
 pub(crate) enum ComparisonForm {
     Terminal,
     Json,
+    Csv,
     Markdown,
     Html,
 }

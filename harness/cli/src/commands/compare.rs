@@ -1,22 +1,22 @@
 use std::path::Path;
 
 use healbench_analysis::{
-    Axis, Change, ErrorAxis, ErrorChanges, ErrorQuery, ErrorTexts, Side, compare as compare_runs, error_changes,
-    error_texts, matrix,
+    Axis, Change, ErrorAxis, ErrorChanges, ErrorQuery, Side, compare as compare_runs, error_changes, error_texts,
+    matrix,
 };
 use healbench_core::EpisodeRecord;
 use healbench_frames::Rows;
-use healbench_render::html::{self, ComparisonPage};
+use healbench_render::html::{self, ComparisonPage, TraceChangesPage};
 use healbench_render::{
     ComparisonOptions, ErrorOptions, comparison, comparison_markdown, error_changes as render_changes,
-    error_changes_markdown, json, matrix as render_matrix, matrix_markdown,
+    error_changes_csv, error_changes_markdown, json, matrix as render_matrix, matrix_markdown,
 };
 use healbench_store::{RunDir, RunManifest, RunStatus};
 use healbench_text::{part_of, shell_quote};
 
 use super::errors::{self, ErrorsRequest};
 use super::outputs;
-use super::report::{name_pages, of_one_state, until_one_state};
+use super::report::{name_pages, of_one_state, run_page, until_one_state};
 use super::scenario_changes::scenario_changes;
 use crate::args::{CompareArgs, ComparisonForm, ErrorForm};
 use crate::error::{CliError, ErrorKind, ExitStatus};
@@ -48,9 +48,8 @@ fn compare_once(args: &CompareArgs, terminal: &Terminal) -> Result<ExitStatus, C
     };
     let (candidate_name, (run, manifest)) = (candidate.to_string_lossy(), open(candidate)?);
     if base_manifest.plan.is_trace() && manifest.plan.is_trace() {
-        let before = of_one_state(&base, &base_manifest, || texts_of(&base, &base_manifest))?;
-        let after = of_one_state(&run, &manifest, || texts_of(&run, &manifest))?;
-        return print_changes(&error_changes(&before, &after), args, terminal);
+        let changes = changes_of_traces([(&base, &base_manifest), (&run, &manifest)])?;
+        return print_changes([&base_name, &candidate_name], &changes, args, terminal);
     }
     let candidate_side = Side { name: &candidate_name, run: &Rows(&run), manifest: &manifest };
     let found = of_one_state(&base, &base_manifest, || {
@@ -63,6 +62,7 @@ fn compare_once(args: &CompareArgs, terminal: &Terminal) -> Result<ExitStatus, C
     let render = |form, printed: bool| {
         Ok(match form {
             ComparisonForm::Json => json(&found)?,
+            ComparisonForm::Csv => return Err(no_csv()),
             ComparisonForm::Markdown => comparison_markdown(&found),
             ComparisonForm::Html => {
                 let scenario_changes = &scenario_changes((&base, &base_manifest.plan), (&run, &manifest.plan));
@@ -79,25 +79,37 @@ fn compare_once(args: &CompareArgs, terminal: &Terminal) -> Result<ExitStatus, C
     Ok(status)
 }
 
-/// Returns the error texts of a trace, without attacks.
-fn texts_of(run: &RunDir, manifest: &RunManifest) -> Result<ErrorTexts, CliError> {
+/// Rejects a form that only traces have.
+fn no_csv() -> CliError {
+    CliError::new("only the error texts of traces are compared as CSV")
+        .kind(ErrorKind::Invalid)
+        .help("take `json`, which has all numbers")
+}
+
+/// Compares the error texts of two traces, without attacks.
+pub(super) fn changes_of_traces(sides: [(&RunDir, &RunManifest); 2]) -> Result<ErrorChanges, CliError> {
     let accepts = |row: &EpisodeRecord| !row.is_attacked();
-    Ok(error_texts(&Rows(run), manifest, ErrorQuery::default(), &accepts)?)
+    let [before, after] = sides.map(|(run, manifest)| {
+        of_one_state(run, manifest, || Ok(error_texts(&Rows(run), manifest, ErrorQuery::default(), &accepts)?))
+    });
+    Ok(error_changes(&before?, &after?))
 }
 
 /// The number of texts that a terminal and Markdown show of two traces.
 const SHOWN_TEXTS: usize = 20;
 
 /// Prints the error texts that two traces have in common.
-fn print_changes(changes: &ErrorChanges, args: &CompareArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+fn print_changes(
+    names: [&str; 2],
+    changes: &ErrorChanges,
+    args: &CompareArgs,
+    terminal: &Terminal,
+) -> Result<ExitStatus, CliError> {
     outputs::write(&args.output, ComparisonForm::Terminal, terminal, |form, printed| {
         Ok(match form {
-            ComparisonForm::Html => {
-                let message = "two traces have no page: their error texts are compared as text";
-                let help = "leave out `--output html`, or take `json` or `markdown`";
-                return Err(CliError::new(message).kind(ErrorKind::Invalid).help(help));
-            }
+            ComparisonForm::Html => html::trace_changes(&TraceChangesPage { names, found: changes, served: false }),
             ComparisonForm::Json => json(changes)?,
+            ComparisonForm::Csv => error_changes_csv(changes)?,
             ComparisonForm::Markdown => error_changes_markdown(changes, SHOWN_TEXTS),
             ComparisonForm::Terminal => {
                 let color = printed && terminal.colors_results();
@@ -105,6 +117,7 @@ fn print_changes(changes: &ErrorChanges, args: &CompareArgs, terminal: &Terminal
             }
         })
     })?;
+    name_pages(&args.output, ComparisonForm::Html, terminal);
     Ok(ExitStatus::Success)
 }
 
@@ -117,24 +130,27 @@ fn compare_cells(
 ) -> Result<ExitStatus, CliError> {
     // Clap requires an axis if there is no candidate.
     let axis = args.by.unwrap_or(Axis::FORMAT);
-    let has_page = args.output.iter().any(|output| output.renderer == ComparisonForm::Html);
-    if side.manifest.plan.is_trace() && axis == Axis::Agent && !has_page {
+    if side.manifest.plan.is_trace() && axis == Axis::Agent {
         let query = ErrorQuery { by: Some(ErrorAxis::Agent), ..ErrorQuery::default() };
         let request = ErrorsRequest { query, ..ErrorsRequest::default() };
         outputs::write(&args.output, ComparisonForm::Terminal, terminal, |form, printed| {
             let form = match form {
                 ComparisonForm::Json => ErrorForm::Json,
+                ComparisonForm::Csv => ErrorForm::Csv,
                 ComparisonForm::Markdown => ErrorForm::Markdown,
-                ComparisonForm::Terminal | ComparisonForm::Html => ErrorForm::Terminal,
+                ComparisonForm::Html => return run_page(run, side.manifest, side.name, false),
+                ComparisonForm::Terminal => ErrorForm::Terminal,
             };
             errors::render(run, side.manifest, &request, form, printed, terminal)
         })?;
+        name_pages(&args.output, ComparisonForm::Html, terminal);
         return Ok(ExitStatus::Success);
     }
     let found = of_one_state(run, side.manifest, || Ok(matrix(side, axis, args.reference.as_deref())?))?;
     outputs::write(&args.output, ComparisonForm::Terminal, terminal, |form, printed| {
         Ok(match form {
             ComparisonForm::Json => json(&found)?,
+            ComparisonForm::Csv => return Err(no_csv()),
             ComparisonForm::Markdown => matrix_markdown(&found),
             ComparisonForm::Html => html::matrix_page(&found),
             ComparisonForm::Terminal => render_matrix(&found, terminal.width(), printed && terminal.colors_results()),

@@ -1,5 +1,7 @@
 //! Logs of agents, from files to reports.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::*;
@@ -149,6 +151,24 @@ fn two_traces_are_compared_by_their_texts() {
     let json: Value = serde_json::from_str(&sandbox.ok(&["compare", "trace", "other", "--output=json"]).out).unwrap();
     assert_eq!((&json["texts"][0]["before"]["chains"], &json["texts"][0]["after"]["chains"]), (&2.into(), &1.into()));
     assert_eq!(json["texts"][0]["repaired_next"]["interval"], Value::Null);
+    let csv = sandbox.ok(&["compare", "trace", "other", "--output=csv"]).out;
+    let [heads, row] = csv.lines().collect::<Vec<_>>()[..] else { panic!("{csv}") };
+    let cells: BTreeMap<&str, &str> = heads.split(',').zip(row.split(',')).collect();
+    assert_eq!((cells.len(), heads.split(',').count()), (row.split(',').count(), row.split(',').count()), "{csv}");
+    assert_eq!(
+        ["tool", "before_chains", "after_chains", "repaired_next_difference"].map(|name| cells[name]),
+        ["cancel", "2", "1", "0"]
+    );
+    sandbox.ok(&["compare", "trace", "other", "--output=html=page.html"]);
+    let page = std::fs::read_to_string(sandbox.path("page.html")).unwrap();
+    for part in ["trace → other", "cancel", "Error: order … not found", "2 → 1", "Observational"] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    sandbox.ok(&["compare", "trace", "--by", "agent", "--output=html=agents.html"]);
+    let page = std::fs::read_to_string(sandbox.path("agents.html")).unwrap();
+    assert!(page.contains("Errors by agent") && page.contains("m-2"), "{page}");
+    let by_agent = sandbox.ok(&["compare", "trace", "--by", "agent", "--output=csv"]).out;
+    assert!(by_agent.starts_with("agent,") && by_agent.contains("\nm-2,"), "{by_agent}");
     let by_kind = sandbox.ok(&["errors", "trace", "--by", "kind"]).out;
     assert!(by_kind.contains("\nreference "), "{by_kind}");
 }

@@ -1,9 +1,9 @@
 //! The error texts that two traces have in common.
 
-use healbench_analysis::{ErrorChange, ErrorChanges};
+use healbench_analysis::{ErrorChange, ErrorChanges, TextChange};
 use healbench_text::{Paint, StyledSpan, Table, TableLine, escape_markdown, plain_text, wrap};
 
-use super::{Column, ErrorOptions, markdown_head_of, markdown_row};
+use super::{Column, ErrorOptions, Record, csv_counts, markdown_head_of, markdown_row};
 use crate::labels::{INDENT, plain_cell};
 use crate::number::{UNKNOWN, amount, count, percent, pluralize, points, points_interval, rate_percent};
 
@@ -44,8 +44,7 @@ pub fn error_changes(changes: &ErrorChanges, options: ErrorOptions) -> String {
 pub fn error_changes_markdown(changes: &ErrorChanges, limit: usize) -> String {
     let mut lines = vec!["## healbench: error texts of two traces".to_owned(), String::new()];
     lines.extend([escape_markdown(&answer(changes)), String::new()]);
-    let titles: Vec<String> = heads().iter().map(|head| head.join(" ").trim().to_owned()).collect();
-    lines.extend(markdown_head_of(&["tool", "text"], &titles));
+    lines.extend(markdown_head_of(&["tool", "text"], &titles()));
     for text in changes.texts.iter().take(limit) {
         let names = [text.tool.clone(), text.template.clone()];
         lines.push(markdown_row(names.into_iter().chain(cells(&text.change))));
@@ -55,12 +54,36 @@ pub fn error_changes_markdown(changes: &ErrorChanges, limit: usize) -> String {
     lines.join("\n") + "\n"
 }
 
+/// Formats a line of CSV for each text that both traces have. Rates are 0 to 1; unknown values are empty.
+///
+/// # Errors
+/// None in practice: the text is built in memory.
+pub fn error_changes_csv(changes: &ErrorChanges) -> Result<String, csv::Error> {
+    let record = |text: &TextChange| {
+        let mut record = Record::default();
+        record.add("tool", &text.tool);
+        record.add("template", &text.template);
+        csv_counts(&mut record, "before_", &text.change.before);
+        csv_counts(&mut record, "after_", &text.change.after);
+        let found = text.change.repaired_next;
+        record.add_optional("repaired_next_difference", found.map(|found| found.difference));
+        record.interval("repaired_next_difference", found.and_then(|found| found.interval));
+        record
+    };
+    crate::csv::write(changes.texts.iter().map(record).collect())
+}
+
+/// Returns the headings of the numbers, each on one line.
+pub(crate) fn titles() -> Vec<String> {
+    heads().iter().map(|head| head.join(" ").trim().to_owned()).collect()
+}
+
 fn heads() -> Vec<[String; 2]> {
     let heads = COLUMNS.iter().map(|column| column.head).chain([["", "difference"]]);
     heads.map(|head| head.map(str::to_owned)).collect()
 }
 
-fn cells(change: &ErrorChange) -> Vec<String> {
+pub(crate) fn cells(change: &ErrorChange) -> Vec<String> {
     let sides =
         COLUMNS.iter().map(|Column { value, .. }| format!("{} → {}", value(&change.before), value(&change.after)));
     sides.chain([difference(change)]).collect()
@@ -73,7 +96,7 @@ fn difference(change: &ErrorChange) -> String {
 }
 
 /// `Repaired next: 43% → 61%, +18 [2, 33] points, over all errors. 12 texts are in both.`
-fn answer(changes: &ErrorChanges) -> String {
+pub(crate) fn answer(changes: &ErrorChanges) -> String {
     let ErrorChange { before, after, .. } = &changes.totals;
     let rates = [before, after].map(|counts| rate_percent(counts.repaired_next.rate)).join(" → ");
     let errors = [before, after].map(|counts| count(counts.calls)).join(" → ");
@@ -86,7 +109,7 @@ fn answer(changes: &ErrorChanges) -> String {
     )
 }
 
-fn notes(changes: &ErrorChanges, limit: usize) -> Vec<String> {
+pub(crate) fn notes(changes: &ErrorChanges, limit: usize) -> Vec<String> {
     let left_out = changes.texts.len().checked_sub(limit).filter(|more| *more > 0);
     let mut notes: Vec<String> =
         left_out.map(|more| format!("Left out: {}.", pluralize(more as u64, "more text"))).into_iter().collect();

@@ -8,10 +8,10 @@ use super::run_page::RunPage;
 use super::runs::run_address;
 use super::{visible, with_code_spans};
 use crate::errors::{
-    COLUMNS, Column, SECOND_COLUMNS, about, answer, conditions, example, fields, found, left_out, notes, other_chains,
-    template, totals,
+    COLUMNS, Column, SECOND_COLUMNS, about, answer, changes, conditions, example, fields, found, left_out, notes,
+    other_chains, template, totals,
 };
-use healbench_analysis::{ErrorText, ErrorTexts};
+use healbench_analysis::{ErrorChanges, ErrorText, ErrorTexts};
 use healbench_store::RunManifest;
 use healbench_text::{plain_text, pluralize, shell_quote};
 
@@ -46,6 +46,48 @@ pub fn trace(run: &TracePage<'_>) -> String {
         footer { (provenance(run.manifest)) }
     };
     page(&Page { title: run.name, served: run.served, body })
+}
+
+/// The page of the error texts that two traces have in common.
+#[derive(Debug)]
+pub struct TraceChangesPage<'a> {
+    /// The names of both traces in commands.
+    pub names: [&'a str; 2],
+    pub found: &'a ErrorChanges,
+    /// True if `healbench view` serves the page.
+    pub served: bool,
+}
+
+/// Renders the page of two traces: the error texts that both have, with their numbers side by side.
+pub fn trace_changes(input: &TraceChangesPage<'_>) -> String {
+    let TraceChangesPage { names, found, served } = input;
+    let name =
+        |name: &str| html! { @if *served { a href=(run_address(name)) { (visible(name)) } } @else { (visible(name)) } };
+    let body = html! {
+        p.meta { "two traces" }
+        h1 { (name(names[0])) " → " (name(names[1])) }
+        p.lead { (changes::answer(found)) }
+        @if !found.texts.is_empty() {
+            h2 { "Error texts of both" }
+            div.scroll tabindex="0" role="region" aria-label="Error texts of both" {
+                table.texts {
+                    thead { tr {
+                        th.text scope="col" { "tool" }
+                        th.text scope="col" { "text" }
+                        @for title in changes::titles() { th scope="col" { (title) } }
+                    } }
+                    tbody { @for text in found.texts.iter().take(MAX_TEXTS) { tr {
+                        th scope="row" { (visible(&text.tool)) }
+                        td.text { (visible(&text.template)) }
+                        @for cell in changes::cells(&text.change) { td { (cell) } }
+                    } } }
+                }
+            }
+        }
+        h2 { "How to read this" }
+        ul.note { @for note in changes::notes(found, MAX_TEXTS) { li { (note) } } }
+    };
+    page(&Page { title: &names.join(" → "), served: *served, body })
 }
 
 /// Renders the section of a run; nothing for one without errors, or of an older version.

@@ -5,7 +5,7 @@ use healbench_analysis::{Report, Scope, Side, Transcript, compare as compare_run
 use healbench_core::{CellRef, ErrorFormat, Guardrails, Plan};
 use healbench_frames::Rows;
 use healbench_render as render;
-use healbench_render::html::{self, ComparisonPage, EpisodePage, ProgressUpdate, RunState};
+use healbench_render::html::{self, ComparisonPage, EpisodePage, ProgressUpdate, RunState, TraceChangesPage};
 use healbench_store::{RunDir, RunDirError};
 
 use super::cache::KnownOutcomes;
@@ -15,6 +15,7 @@ use super::request::{CompareQuery, PageQuery, PageRequest};
 use super::response::{CSV, ErrorPage, JSON, MadePage, PageResponse, PageResult, TEXT};
 use super::{episodes, history};
 use crate::clock::since_1970;
+use crate::commands::compare::changes_of_traces;
 use crate::commands::report::{of_one_state, run_page};
 use crate::commands::scenario_changes::scenario_changes;
 use crate::commands::show;
@@ -183,6 +184,11 @@ fn compare(folder: &RunFolder, query: &CompareQuery) -> PageResult {
     }
     let (base, base_manifest) = open_with_frames(folder, &query.base)?;
     let (candidate, manifest) = open_with_frames(folder, &query.candidate)?;
+    if base_manifest.plan.is_trace() && manifest.plan.is_trace() {
+        let found = &changes_of_traces([(&base, &base_manifest), (&candidate, &manifest)])?;
+        let names = [query.base.as_str(), query.candidate.as_str()];
+        return Ok(PageResponse::Page(html::trace_changes(&TraceChangesPage { names, found, served: true })));
+    }
     let sides = (
         Side { name: &query.base, run: &Rows(&base), manifest: &base_manifest },
         Side { name: &query.candidate, run: &Rows(&candidate), manifest: &manifest },
