@@ -5,6 +5,7 @@
 //! about any real model.
 
 mod agent;
+mod failure_fields;
 mod lookup;
 mod moves;
 mod paths;

@@ -5,6 +5,11 @@ use std::sync::LazyLock;
 use regex::{Regex, RegexSet, RegexSetBuilder};
 use serde_json::{Map, Value};
 
+pub use crate::failure_fields::is_nothing;
+use crate::failure_fields::{
+    REASONS, SUCCESSES, has_any, has_error, is_about_a_link, is_about_a_record, is_about_the_call, is_error,
+    is_failed_status, is_failure, lists_statuses, says_no,
+};
 use crate::reading::denies_existence;
 
 /// The most wrappings around a text.
@@ -27,10 +32,6 @@ const REFUSALS: [&str; 9] = [
     "user cancelled mcp tool call",
 ];
 
-/// The fields that are there only if there is an error.
-const ERRORS: [&str; 5] = ["error", "errorCode", "error_code", "errorMessage", "error_message"];
-/// The fields with the reason of an error.
-const REASONS: [&str; 8] = ["message", "error", "reason", "details", "detail", "msg", "description", "errors"];
 /// Other fields that may stand beside a message, and are no data.
 const BESIDE_MESSAGES: [&str; 10] = [
     "code",
@@ -255,7 +256,7 @@ fn is_error_json(value: &Value) -> bool {
     let Value::Object(fields) = value else { return all_failed(value) };
     let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
     let is_true = |name: &&str| fields.get(*name) == Some(&Value::Bool(true));
-    ERRORS.iter().any(|name| fields.get(*name).is_some_and(|error| !is_nothing(error) && !says_nothing(error)))
+    has_error(fields)
         || ["isError", "is_error"].iter().any(is_true)
         || has_failed(fields)
         || text("object") == "error"
@@ -266,19 +267,20 @@ fn is_error_json(value: &Value) -> bool {
         || fields.get("results").is_some_and(all_failed)
 }
 
-/// Returns true for a list of results of which none succeeded.
+/// Returns true for a list of results of which none succeeded. That of runs or links without a reason is data.
 fn all_failed(value: &Value) -> bool {
-    let has_failed = |result: &Value| result.as_object().is_some_and(has_failed);
+    let has_failed =
+        |result: &Value| result.as_object().is_some_and(|fields| has_failed(fields) && !is_about_a_record(fields));
     value.as_array().is_some_and(|results| !results.is_empty() && results.iter().all(has_failed))
 }
 
 fn has_failed(fields: &Map<String, Value>) -> bool {
-    ["success", "ok"].iter().any(|name| fields.get(*name).is_some_and(says_no))
+    SUCCESSES.iter().any(|name| fields.get(*name).is_some_and(says_no))
 }
 
 /// Returns true for an object with nothing but errors, or with nothing but the wording of one.
 fn is_only_a_message(fields: &Map<String, Value>) -> bool {
-    let has_errors = fields.get("errors").is_some_and(|errors| !errors.is_number() && !is_nothing(errors));
+    let has_errors = fields.get("errors").is_some_and(|errors| !errors.is_number() && is_error(errors));
     let text = |name: &&str| fields.get(*name)?.as_str();
     (has_errors || ["message", "detail"].iter().filter_map(text).any(is_error_wording))
         && fields
@@ -286,53 +288,14 @@ fn is_only_a_message(fields: &Map<String, Value>) -> bool {
             .all(|(name, value)| is_nothing(value) || REASONS.iter().chain(&BESIDE_MESSAGES).any(|known| known == name))
 }
 
-/// Returns true for a text that says that there is no error.
-fn says_nothing(error: &Value) -> bool {
-    const NOTHING: [&str; 7] = ["none", "null", "nil", "n/a", "no error", "ok", "success"];
-    error.as_str().is_some_and(|text| NOTHING.iter().any(|nothing| text.eq_ignore_ascii_case(nothing)))
-}
-
-/// Returns true for false, and for texts that stand for it.
-pub(crate) fn says_no(value: &Value) -> bool {
-    let is_no = |text: &str| ["false", "no"].iter().any(|word| text.eq_ignore_ascii_case(word));
-    *value == Value::Bool(false) || value.as_str().is_some_and(is_no)
-}
-
-/// Returns true for a status that says that something failed.
-pub(crate) fn is_failure(status: &str) -> bool {
-    ["failed", "failure", "fail"].iter().any(|word| status.eq_ignore_ascii_case(word))
-}
-
-/// Returns true if an object has a reason and nothing of a record: the status of a job is a result.
-pub(crate) fn is_about_the_call(fields: &Map<String, Value>) -> bool {
-    const RECORDS: [&str; 6] = ["id", "name", "data", "result", "results", "items"];
-    has_any(fields, &REASONS) && !has_any(fields, &RECORDS)
-}
-
-fn has_any(fields: &Map<String, Value>, names: &[&str]) -> bool {
-    names.iter().any(|name| fields.get(*name).is_some_and(|value| !is_nothing(value)))
-}
-
-/// Returns true for null, false, 0 and what is empty.
-pub fn is_nothing(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Bool(is_true) => !is_true,
-        Value::Number(number) => number.as_f64() == Some(0.0),
-        Value::String(text) => text.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::Object(fields) => fields.is_empty(),
-    }
-}
-
 fn is_error_status(fields: &Map<String, Value>) -> bool {
     match fields.get("status") {
         Some(Value::String(status)) => {
             status.eq_ignore_ascii_case("error") || is_failure(status) && is_about_the_call(fields)
         }
-        _ => ["status", "statusCode", "status_code"]
-            .iter()
-            .any(|name| fields.get(*name).and_then(Value::as_u64).is_some_and(|status| (400..600).contains(&status))),
+        _ => ["status", "statusCode", "status_code"].iter().any(|name| {
+            fields.get(*name).and_then(Value::as_u64).is_some_and(is_failed_status) && !is_about_a_link(fields)
+        }),
     }
 }
 
@@ -348,7 +311,8 @@ pub fn refusal(text: &str) -> Option<&'static str> {
 fn is_error_wording(text: &str) -> bool {
     let text = text.trim_start();
     let beginning = &text[..text.floor_char_boundary(JUDGED_BYTES)];
-    !NOTHING.is_match(beginning) && PATTERNS.is_match(beginning) || denies_existence(&beginning.to_lowercase())
+    !NOTHING.is_match(beginning) && PATTERNS.is_match(beginning) && !lists_statuses(beginning)
+        || denies_existence(&beginning.to_lowercase())
 }
 
 #[cfg(test)]

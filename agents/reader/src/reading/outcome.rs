@@ -5,23 +5,13 @@ use serde_json::{Map, Value};
 use super::Statement;
 use super::content::{beginning, own_words};
 use super::words::{BEGINNINGS, COMPLAINTS};
-use crate::soft_errors::{is_about_the_call, is_failure, says_no};
+use crate::failure_fields::{
+    SUCCESSES, has_error, is_about_a_link, is_about_the_call, is_error, is_failed_status, is_failure, is_nothing,
+    lists_statuses, says_no,
+};
 
-/// Keys of JSON whose value, if there is one, says that a call failed.
-const ERROR_KEYS: &[&str] = &[
-    "error",
-    "errors",
-    "err",
-    "exception",
-    "error_message",
-    "errormessage",
-    "errorcode",
-    "error_code",
-    "errortext",
-    "fault",
-];
-/// Keys of JSON whose value `false` says so.
-const SUCCESS_KEYS: &[&str] = &["ok", "success", "succeeded", "valid", "accepted"];
+/// More keys of JSON whose value `false` says that a call failed. In the records of a log they may be data.
+const MORE_SUCCESSES: [&str; 3] = ["succeeded", "valid", "accepted"];
 /// Keys of JSON that hold a result beside an error in a part of it.
 const RESULT_KEYS: &[&str] = &["data", "result", "results", "rows", "items", "content", "output"];
 
@@ -48,19 +38,25 @@ pub(super) fn reports_error(text: &str) -> bool {
     if text.starts_with(['{', '[']) && text.len() > MAX_PROSE_BYTES {
         return false;
     }
-    // An object, and words after it.
-    if text.starts_with('{')
-        && let Some(Ok(Value::Object(object))) = serde_json::Deserializer::from_str(text).into_iter::<Value>().next()
-        && object_reports_error(&object)
-    {
-        return true;
+    // An object, and words after it. Several objects are records, one a line.
+    if text.starts_with('{') {
+        let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+        let (first, second) = (values.next(), values.next());
+        if matches!(second, Some(Ok(Value::Object(_)))) {
+            return false;
+        }
+        if let Some(Ok(Value::Object(object))) = first
+            && object_reports_error(&object)
+        {
+            return true;
+        }
     }
     let lower = text.to_lowercase();
     if is_explanation(&lower) {
         return false;
     }
     let head = lower.trim_start_matches(|c: char| !c.is_alphanumeric() && !"✖❌⚠<".contains(c));
-    if is_statistic(head) {
+    if is_statistic(head) || lists_statuses(head) {
         return false;
     }
     if begins_as_error(head) || denies_existence(head) {
@@ -259,20 +255,13 @@ fn http_status(head: &str) -> Option<u16> {
 
 fn object_reports_error(object: &Map<String, Value>) -> bool {
     let lower = |key: &str| key.to_lowercase();
-    let is_set = |value: &Value| match value {
-        Value::Null | Value::Bool(false) => false,
-        Value::String(text) => !text.is_empty(),
-        Value::Array(items) => !items.is_empty(),
-        Value::Object(object) => !object.is_empty(),
-        Value::Number(number) => number.as_f64() != Some(0.0),
-        Value::Bool(true) => true,
-    };
+    let successes = || SUCCESSES.into_iter().chain(MORE_SUCCESSES);
     let is_true = |key: &str| object.iter().any(|(name, value)| lower(name) == key && *value == Value::Bool(true));
     // That something is not valid may be all that was asked for.
     let is_answer = |key: &str| object.len() == 1 && key == "valid";
     let failed = object.iter().any(|(key, value)| {
         let key = lower(key);
-        SUCCESS_KEYS.contains(&key.as_str()) && !is_answer(&key) && says_no(value)
+        successes().any(|known| known == key) && !is_answer(&key) && says_no(value)
     });
     let is_told = object.iter().any(|(key, value)| {
         let is_word = value.as_str().is_some_and(|word| ["error", "failed", "failure"].contains(&lower(word).as_str()));
@@ -281,12 +270,12 @@ fn object_reports_error(object: &Map<String, Value>) -> bool {
     if failed || is_told || is_bad_status(object) {
         return true;
     }
-    let succeeded = SUCCESS_KEYS.iter().any(|key| is_true(key))
+    let succeeded = successes().any(is_true)
         || object
             .get("status")
             .and_then(Value::as_str)
             .is_some_and(|status| ["success", "ok", "created", "200"].contains(&lower(status).as_str()));
-    let has_result = object.iter().any(|(key, value)| RESULT_KEYS.contains(&lower(key).as_str()) && is_set(value));
+    let has_result = object.iter().any(|(key, value)| RESULT_KEYS.contains(&lower(key).as_str()) && !is_nothing(value));
     if succeeded || has_result {
         // The result itself may say that something was not accepted.
         return object.iter().any(|(key, value)| {
@@ -294,7 +283,7 @@ fn object_reports_error(object: &Map<String, Value>) -> bool {
                 && value.as_object().is_some_and(|inner| inner.len() <= 4 && object_reports_error(inner))
         });
     }
-    let has_error = object.iter().any(|(key, value)| ERROR_KEYS.contains(&lower(key).as_str()) && is_set(value));
+    let has_error = has_error(object) || object.iter().any(|(key, value)| lower(key) == "errors" && is_error(value));
     let is_error_type = object.get("type").and_then(Value::as_str).is_some_and(|kind| lower(kind).ends_with("error"));
     if has_error || is_error_type || object.get("isError") == Some(&Value::Bool(true)) {
         return true;
@@ -399,14 +388,14 @@ fn is_bad_status(object: &Map<String, Value>) -> bool {
     status.is_some_and(|status| match status {
         // A negative code is that of a failure, where a reason stands beside it.
         Value::Number(number) => {
-            number.as_u64().is_some_and(|status| (400..600).contains(&status))
+            number.as_u64().is_some_and(is_failed_status) && !is_about_a_link(object)
                 || number.as_i64().is_some_and(|code| code < 0) && is_about_the_call(object)
         }
         Value::String(text) => {
             let text = lower(text);
             ["error", "rejected", "denied"].contains(&text.as_str())
                 || is_failure(&text) && (object.len() == 1 || is_about_the_call(object))
-                || text.parse::<u16>().is_ok_and(|status| (400..600).contains(&status))
+                || text.parse().is_ok_and(is_failed_status) && !is_about_a_link(object)
         }
         _ => false,
     })

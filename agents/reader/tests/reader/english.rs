@@ -408,6 +408,15 @@ fn words_about_errors_are_no_errors() {
         "There are no open orders.",
         "{\"id\": 7, \"status\": \"failed\", \"name\": \"nightly\"}",
         "{\"success\": \"true\", \"id\": 3}",
+        "{\"errors\": \"none\"}",
+        "{\"error\": \"None\"}",
+        "[{\"id\": 1, \"ok\": true}, {\"id\": 2, \"ok\": false}]",
+        "[{\"name\": \"build\", \"ok\": false}]",
+        "{\"id\": 1, \"ok\": false}\n{\"id\": 2, \"ok\": true}",
+        "{\"jobs\": [{\"name\": \"build\", \"status\": \"failed\"}, {\"name\": \"test\", \"status\": \"passed\"}]}",
+        "{\"url\": \"https://a.example/x\", \"status_code\": 404}",
+        "{\"checked\": 2, \"broken\": [{\"url\": \"https://a.example/x\", \"status_code\": 404}]}",
+        "404 Not Found: https://a.example/x\n200 OK: https://a.example/y",
     ] {
         let found = (is_error(text), unwrap(text).is_error_text);
         assert_eq!(found, (false, false), "{text}");
@@ -415,6 +424,9 @@ fn words_about_errors_are_no_errors() {
     for text in [
         "An error occurred: division by zero",
         "{\"success\":\"false\",\"reason\":\"no document\"}",
+        "{\"url\": \"https://a.example/x\", \"status_code\": 404, \"message\": \"no such page\"}",
+        "{\"Error\": \"no document\"}",
+        "{\"status\": 404}",
         "{\"status\": \"failed\", \"details\": \"boom\"}",
         "There is no document none",
         "There is no order ORD-99.",

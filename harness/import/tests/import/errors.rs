@@ -26,6 +26,8 @@ fn json_that_says_so_is_an_error() {
         json!({"status": "error"}),
         json!({"status": 503, "title": "later"}),
         json!({"statusCode": 404}),
+        json!({"status_code": 404, "url": "https://a.example", "message": "no such page"}),
+        json!([{"name": "a.pdf", "success": false, "error": "no such file"}]),
         json!({"errors": [{"message": "no"}], "data": null}),
         json!({"message": "Not Found", "documentation_url": "https://x.example"}),
         json!({"detail": "Not found."}),
@@ -48,6 +50,8 @@ fn json_that_says_so_is_an_error() {
         json!({"errorCode": 0}),
         json!({"errors": []}),
         json!({"errors": 3}),
+        json!({"errors": "none"}),
+        json!({"errors": "None", "warnings": "no error"}),
         json!({"errors": ["a row"], "rows": [1]}),
         json!({"message": "Not found in the cache", "rows": [1]}),
         json!({"message": "saved"}),
@@ -58,6 +62,13 @@ fn json_that_says_so_is_an_error() {
         json!({"status": 200}),
         json!({"status": "open"}),
         json!({"items": [{"error": "one of many"}]}),
+        json!([{"id": 1, "ok": true}, {"id": 2, "ok": false}]),
+        json!([{"name": "build", "ok": false}]),
+        json!([{"name": "build", "status": "failed"}, {"name": "test", "status": "passed"}]),
+        json!({"runs": [{"id": 7, "status": "failed"}], "total": 1}),
+        json!({"results": [{"url": "https://a.example", "ok": false, "status_code": 404}]}),
+        json!({"url": "https://a.example", "status_code": 404}),
+        json!({"checked": 2, "broken": [{"url": "https://a.example", "status_code": 404}]}),
         json!([{"error": "an entry"}]),
     ] {
         assert_eq!(judged(&value.to_string().into()), value.to_string());
@@ -131,6 +142,7 @@ fn texts_that_only_speak_of_errors_are_none() {
         "invalidate(cache)",
         "0 validation problems",
         "Exceptional results",
+        "404 Not Found: https://a.example/x\n200 OK: https://a.example/y",
         "",
     ] {
         assert_eq!(judged(&text.into()), text);
