@@ -24,12 +24,16 @@ const STRONG_NAMES: [&str; 7] = ["password", "passwd", "pwd", "passphrase", "sec
 const MIN_NUMBER_BYTES: usize = 4;
 /// A key in a header.
 static AUTHORIZATION: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern = r#"(?i)\bauthorization["'\\]*\s*[:=]\s*["'\\]*(?:basic|bearer|digest|token)\s+([a-z0-9+/=._~-]{8,})"#;
+    let pattern = r#"(?i)(?:\b|\\[nrt])authorization["'\\]*\s*[:=]\s*["'\\]*(?:basic|bearer|digest|token)\s+([a-z0-9+/=._~-]{8,})"#;
     Regex::new(pattern).expect("the pattern is tested")
 });
 /// A token behind the name of its kind.
 static BEARER: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"(?i)\bbearer\s+([a-z0-9+/=._~-]{20,})").expect("the pattern is tested"));
+    LazyLock::new(|| Regex::new(r"(?i)(?:\b|\\[nrt])bearer\s+([a-z0-9+/=._~-]{20,})").expect("the pattern is tested"));
+/// An ampersand in HTML.
+const AMPERSAND: &str = "&amp;";
+/// Other characters in HTML that end a value.
+const MARKUP: [&str; 6] = ["&quot;", "&apos;", "&#39;", "&lt;", "&gt;", "&nbsp;"];
 /// The bytes of the secrets that are searched at once, which bound the size of an automaton.
 const BYTES_PER_SEARCH: usize = 1024 * 1024;
 
@@ -138,7 +142,7 @@ impl Found {
     fn authorization(&mut self, text: &str) {
         for found in BEARER.captures_iter(text) {
             let token = found[1].trim_end_matches('.');
-            if found[0].starts_with("Bearer") || is_random(token) {
+            if found[0].contains("Bearer") || is_random(token) {
                 self.add_part(token);
             }
         }
@@ -149,7 +153,11 @@ impl Found {
 
     /// Finds words that begin like the keys of well-known services.
     fn in_words(&mut self, text: &str) {
-        for word in text.split(|c| !is_token(c)) {
+        let mut at = 0;
+        for word in text.split_inclusive(|c| !is_token(c)) {
+            let before = &text[..at];
+            at += word.len();
+            let word = after_escape(before, word.trim_end_matches(|c| !is_token(c)));
             if word.len() >= MIN_PREFIXED_BYTES && looks_like_secret(word) {
                 self.add_part(word.trim_end_matches('.'));
             }
@@ -190,16 +198,17 @@ impl Found {
             let name = text[..at].trim_end_matches(['"', '\'', ' ', '\\']);
             let start = name.rfind(|c: char| !is_token(c)).map_or(0, |before| before + 1);
             let is_name = |name: &&str| (3..64).contains(&name.len()) && (is_strong(name) || is_token_name(name));
-            let Some(name) = name.get(start..).filter(is_name) else { continue };
-            let value = text[at + 1..].trim_start_matches(['"', '\'', ' ', '\\']);
-            let end = value.find(|c: char| c.is_whitespace() || "\"'\\,;<>()[]{}`".contains(c));
-            let end = end.unwrap_or(value.len());
-            // In a query, the next parameter ends it.
-            let end = value[..end].find('&').filter(|at| value[*at..end].contains('=')).unwrap_or(end);
-            value_end = text.len() - value.len() + end;
-            let value = &value[..end];
+            let Some(name) = name.get(start..).map(|word| after_escape(&name[..start], word)).filter(is_name) else {
+                continue;
+            };
+            let rest = text[at + 1..].trim_start_matches(['"', '\'', ' ', '\\']);
+            let value = assigned_value(rest);
+            value_end = text.len() - rest.len() + value.len();
             if value.len() <= MAX_SECRET_BYTES && names_secret(name) && is_assigned_secret(name, sign, value) {
                 self.add_part(value);
+                if value.contains(AMPERSAND) {
+                    self.add_part(&value.replace(AMPERSAND, "&"));
+                }
             }
         }
     }
@@ -321,6 +330,34 @@ fn search(secrets: Vec<&str>) -> Option<AhoCorasick> {
 
 fn is_token(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
+}
+
+/// Returns a word without the letter of an escaped line break or tab, if it begins with one.
+fn after_escape<'t>(before: &str, word: &'t str) -> &'t str {
+    let is_escaped = before.ends_with('\\') && word.starts_with(['n', 'r', 't']);
+    if is_escaped { &word[1..] } else { word }
+}
+
+/// Returns the value at the beginning of a text, which a blank, punctuation or the next parameter of a query ends.
+fn assigned_value(text: &str) -> &str {
+    let mut at = 0;
+    while let Some(c) = text[at..].chars().next() {
+        let rest = &text[at..];
+        if c.is_whitespace() || "\"'\\,;<>()[]{}`".contains(c) || MARKUP.iter().any(|mark| rest.starts_with(mark)) {
+            break;
+        }
+        if c != '&' {
+            at += c.len_utf8();
+            continue;
+        }
+        let length = if rest.starts_with(AMPERSAND) { AMPERSAND.len() } else { 1 };
+        let parameter = rest[length..].trim_start_matches(|c| is_token(c) || matches!(c, '%' | '+'));
+        if parameter.starts_with('=') {
+            break;
+        }
+        at += length;
+    }
+    &text[..at]
 }
 
 /// Returns true if a value under this name is a secret. `key` may also name a key of the keyboard, so the value has to look like one.

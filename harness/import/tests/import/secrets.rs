@@ -49,6 +49,14 @@ fn credentials_are_masked_in_every_form() {
         ("passwd: correct-horse-battery", "correct-horse-battery"),
         ("pwd=Tr0ub4dor&3", "dor&3"),
         ("token: 12345678", "12345678"),
+        ("password=hunter2&amp;user=ann, then hunter2", "hunter2"),
+        ("<input value=\"?password=hunter2&quot;&gt;\">, then hunter2", "hunter2"),
+        ("pwd=Tr0ub4dor&amp;3, then Tr0ub4dor&3", "dor&"),
+        (r"A=1\nDB_PASSWORD=correcthorse\nB=2", "correcthorse"),
+        (r"A=1\r\npwd=hunter22\r\nB=2", "hunter22"),
+        (r"\tAuthorization: Basic dXNlcjpwYXNz\n", "dXNlcjpwYXNz"),
+        (r"\nBearer abcdefghijklmnop123456\n", "abcdefghijklmnop123456"),
+        (&format!(r"\n{key}\n"), &key),
     ] {
         let log = json!({"messages": [{"role": "user", "content": text}, {"role": "assistant", "content": "end"}]});
         let outline = outline(&read("a.json", &log.to_string(), &[])[0]);
@@ -66,6 +74,27 @@ fn credentials_are_masked_in_every_form() {
     let outline = format!("{}{}", outline(conversation), conversation.task);
     assert!([&key, "12345678", "dXNlcjpwYXNz"].iter().all(|secret| !outline.contains(secret)), "{outline}");
     assert!(outline.contains("12345679") && outline.contains("password: required, token=required"), "{outline}");
+}
+
+#[test]
+fn what_stands_beside_a_password_and_counts_of_tokens_stay() {
+    for (text, expected) in [
+        ("?password=hunter2&amp;user=ann", "?password=[key 1]&amp;user=ann"),
+        ("?password=hunter2&user=ann", "?password=[key 1]&user=ann"),
+        ("?password=hunter2&quot;&gt;", "?password=[key 1]&quot;&gt;"),
+        (r"\npassword=hunter2\nuser=ann", r"\npassword=[key 1]\nuser=ann"),
+    ] {
+        let log = json!({"messages": [{"role": "user", "content": text}, {"role": "assistant", "content": "end"}]});
+        assert_eq!(outline(&read("a.json", &log.to_string(), &[])[0]), format!("user {expected}\nturn end\n"));
+    }
+    for text in [
+        r#"{"tokens": 1234, "max_tokens": 512, "token_count": 123456789, "cache_read_input_token_count": 123456789}"#,
+        "max_tokens=512 max_tokens=51200000 total_token: 12345678 token_limit=10000000 tokens=abcd1234",
+        r"out:\nname=value\ntable: x",
+    ] {
+        let log = json!({"messages": [{"role": "user", "content": text}, {"role": "assistant", "content": "end"}]});
+        assert_eq!(outline(&read("a.json", &log.to_string(), &[])[0]), format!("user {text}\nturn end\n"));
+    }
 }
 
 #[test]

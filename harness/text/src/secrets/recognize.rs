@@ -3,8 +3,12 @@
 /// The words in the name of a value that say that it is a secret.
 const SECRET_NAMES: [&str; 10] =
     ["key", "pass", "pwd", "pin", "auth", "authorization", "credential", "credentials", "signature", "sig"];
-/// The last words of names whose value is none all the same.
-const NOT_SECRET_NAMES: [&str; 8] = ["file", "path", "dir", "env", "name", "sock", "type", "url"];
+/// The last words of names whose value is none all the same: it tells where a secret is, or how many there are.
+const NOT_SECRET_NAMES: [&str; 14] = [
+    "file", "path", "dir", "env", "name", "sock", "type", "url", "count", "limit", "budget", "usage", "length", "size",
+];
+/// The first words of the names of numbers.
+const NUMBER_NAMES: [&str; 4] = ["max", "min", "total", "num"];
 /// The ends of words that say the same.
 const SECRET_NAME_ENDS: [&str; 6] = ["apikey", "token", "secret", "password", "passwd", "passphrase"];
 
@@ -55,8 +59,10 @@ pub fn names_secret(name: &str) -> bool {
     }
     let is_secret =
         |word: &String| SECRET_NAMES.contains(&word.as_str()) || SECRET_NAME_ENDS.iter().any(|end| word.ends_with(end));
-    // `key_file` and `token_env` name where a secret is.
-    !words.last().is_some_and(|last| NOT_SECRET_NAMES.contains(&last.as_str())) && words.iter().any(is_secret)
+    let is_one_of = |word: Option<&String>, known: &[&str]| word.is_some_and(|word| known.contains(&word.as_str()));
+    !is_one_of(words.last(), &NOT_SECRET_NAMES)
+        && !is_one_of(words.first(), &NUMBER_NAMES)
+        && words.iter().any(is_secret)
 }
 
 /// Returns the parts of a URL that are secrets: a password, and the values of parameters that are called or look like one.
@@ -100,7 +106,9 @@ mod tests {
         {
             assert!(names_secret(name), "{name}");
         }
-        for name in ["monkey", "MAX_TOKENS", "author", "PORT", "KEY_FILE", "token_env", "keyboard", "q", ""] {
+        let counts = ["MAX_TOKENS", "max_token", "token_count", "inputTokenCount", "token_limit", "num_tokens_per_key"];
+        for name in ["monkey", "author", "PORT", "KEY_FILE", "token_env", "keyboard", "q", ""].into_iter().chain(counts)
+        {
             assert!(!names_secret(name), "{name}");
         }
     }
