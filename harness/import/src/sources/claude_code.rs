@@ -4,6 +4,7 @@
 //! time have their results on branches of their own, and a prompt that was edited, or an answer that was taken back, stands beside its new
 //! version. Only the latter are alternatives; everything else was seen by the model.
 
+mod seam;
 mod tree;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -12,6 +13,7 @@ use healbench_text::pluralize;
 use serde::Deserialize;
 use serde_json::Value;
 
+use self::seam::with_open_calls;
 use self::tree::{alternatives, side_chains};
 use super::message::{self, text_of};
 use super::sessions::{self, Numbered, Session};
@@ -95,7 +97,9 @@ fn add(session: Session<Line>, sink: &mut Sink<'_>) -> Result<(), Stop> {
     let mut known = HashSet::new();
     lines.retain(|line| line.line.uuid.as_ref().is_none_or(|uuid| known.insert(uuid.clone())));
     let (before, first) = (lines.len(), lines.first().map_or(0, |line| line.number));
-    lines.retain(|line| line.line.uuid.as_ref().is_none_or(|uuid| sink.is_new(uuid)));
+    let is_new = lines.iter().map(|line| line.line.uuid.as_ref().is_none_or(|uuid| sink.is_new(uuid))).collect();
+    let mut is_kept = with_open_calls(&lines, is_new).into_iter();
+    lines.retain(|_| is_kept.next() == Some(true));
     if lines.len() < before {
         let detail = format!("{} of another session", pluralize((before - lines.len()) as u64, "record"));
         sink.problem(ProblemKind::Repeated, Position::Line(first), detail)?;

@@ -35,6 +35,31 @@ fn a_resumed_session_has_only_what_is_new() {
 }
 
 #[test]
+fn a_result_that_only_the_resumed_session_has_is_kept_with_its_call() {
+    let history = [
+        claude_user("u1", "", "first"),
+        claude_part("u2", "u1", "m1", &call("z")),
+        claude_result("u3", "u2", "z", "Z"),
+        claude_part("u4", "u3", "m2", &call("a")),
+        claude_part("u5", "u4", "m2", &call("b")),
+        claude_result("u6", "u4", "a", "A"),
+    ];
+    let mut resumed = history.to_vec();
+    resumed.push(claude_result("v1", "u5", "b", "B"));
+    resumed.push(claude_part("v2", "v1", "m3", &json!({"type": "text", "text": "two"})));
+    let (first, second) = (lines(&history), lines(&resumed));
+    let files: [(&str, &[u8]); 2] = [("a.jsonl", first.as_bytes()), ("b.jsonl", second.as_bytes())];
+    let (all, summary) = import_files(&files, &Options::default()).unwrap();
+    let outlines: Vec<String> = all.iter().map(outline).collect();
+    let before = "user first\nturn 10/5 \ncall Read{} -> Z\nturn 10/5 \ncall Read{} -> A\ncall Read{} -> nothing\n";
+    let after = "turn 10/5 \ncall Read{} -> B\nturn 10/5 two\n";
+    assert_eq!(outlines, [before, after]);
+    assert!(!summary.problems.counts.contains_key(&ProblemKind::NoCall), "{:?}", summary.problems.listed);
+    let mut told = summary.problems.listed.iter().map(ToString::to_string);
+    assert!(told.any(|text| text.ends_with("(5 records of another session)")));
+}
+
+#[test]
 fn an_answer_that_was_taken_back_is_left_out() {
     let log = lines(&[
         claude_user("u1", "", "go"),
