@@ -197,20 +197,7 @@ fn examples_have_the_same_rows_with_and_without_a_cache_on_any_number_of_threads
     for make_agent in factories {
         let one = run_from(&plan, &scenarios, 1, 0, make_agent).unwrap();
         assert_eq!(run_from(&plan, &scenarios, 8, 0, make_agent).unwrap(), one);
-        let job = Job {
-            plan: &plan,
-            scenarios: &scenarios,
-            episodes: (0..plan.len()).into(),
-            pools: &[],
-            make_agent,
-            make_environment: None,
-        };
-        let mut alone = Records::default();
-        for episode in 0..plan.len() {
-            let (row, calls) = replay(&job, episode, &mut |_| {}).unwrap().unwrap();
-            alone.episodes.push(row);
-            alone.calls.extend(calls);
-        }
+        let alone = run_without_cache(&plan, &scenarios, make_agent);
         assert!(
             one == alone,
             "{} rows differ with a cache",
