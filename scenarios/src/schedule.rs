@@ -23,9 +23,9 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Returns the calls of a seeded opening: all drafts up to and including the first mistake; the first one if only a
-    /// fault is scheduled; none if nothing is scheduled: the model then makes its own first call.
-    pub fn opening_calls(&self) -> Vec<&ToolCall> {
+    /// Returns the turns of a seeded opening, each with its calls: all drafts up to and including the first mistake; the first one if
+    /// only a fault is scheduled; none if nothing is scheduled: the model then makes its own first call.
+    pub fn opening_turns(&self) -> Vec<Vec<&ToolCall>> {
         let steps = &self.script.steps;
         let first_mistake = steps.iter().position(Step::is_mistaken);
         let count = match first_mistake {
@@ -33,8 +33,7 @@ impl Schedule {
             Some(at) => at + 1,
             None => steps.len().min(1),
         };
-        let made = steps[..count].iter();
-        made.flat_map(|step| std::iter::repeat_n(&step.draft, 1 + usize::from(step.twice))).collect()
+        steps[..count].iter().map(|step| vec![&step.draft; 1 + usize::from(step.twice)]).collect()
     }
 }
 

@@ -219,28 +219,28 @@ impl LlmAgent<'_> {
         });
     }
 
-    /// Returns the next call of the opening, recorded in the conversation as if the model had made it.
+    /// Returns the next turn of the opening, recorded in the conversation as if the model had taken it.
     fn opening_turn(&mut self) -> Turn {
-        let call = self.start.opening[self.opening_done].clone();
+        let calls: Vec<ToolCall> = self.start.opening[self.opening_done].iter().copied().cloned().collect();
         self.opening_done += 1;
         self.origin = Origin::Opening;
-        // Mistral requires ids of exactly nine letters and digits.
-        let id = format!("opening{:02}", self.opening_done % 100);
-        let name = self.wire_names.in_requests(&call.tool);
-        self.pending_calls.push((id.clone(), name.clone()));
-        let message = match self.uses_prompt_tools() {
-            true => AssistantMessage {
-                text: prompt_tools::call_text(&call.tool, &call.arguments),
-                ..AssistantMessage::default()
-            },
-            false => AssistantMessage {
-                text: String::new(),
-                calls: vec![SentCall { id, name, arguments: Arguments::Json(call.arguments.clone()), numbers: None }],
-                raw: None,
-            },
-        };
+        let mut message = AssistantMessage::default();
+        for (index, call) in calls.iter().enumerate() {
+            // Mistral requires ids of exactly nine letters and digits.
+            let id = format!("opening{:02}", (self.calls as usize + index + 1) % 100);
+            let name = self.wire_names.in_requests(&call.tool);
+            self.pending_calls.push((id.clone(), name.clone()));
+            if self.uses_prompt_tools() {
+                let line_end = if index == 0 { "" } else { "\n" };
+                message.text.push_str(line_end);
+                message.text.push_str(&prompt_tools::call_text(&call.tool, &call.arguments));
+            } else {
+                let arguments = Arguments::Json(call.arguments.clone());
+                message.calls.push(SentCall { id, name, arguments, numbers: None });
+            }
+        }
         self.conversation.messages.push(Message::Assistant(message));
-        Turn::Calls { calls: vec![call], waited_s: 0, text: String::new() }
+        Turn::Calls { calls, waited_s: 0, text: String::new() }
     }
 
     fn model_turn(&mut self) -> Result<Turn, AgentError> {

@@ -117,7 +117,7 @@ fn opening_call_counts(run_spec: &RunSpec, trials: u32) -> Vec<Vec<usize>> {
         let worlds: Vec<_> = (0..scenario.worlds().min(trials)).map(|number| scenario.world(seed, number)).collect();
         let world = |trial: u32| &worlds[trial as usize % worlds.len()];
         let schedules = (0..trials).map(|trial| scenario.schedule(seed, trial, world(trial)));
-        schedules.map(|schedule| schedule.opening_calls().len()).collect()
+        schedules.map(|schedule| schedule.opening_turns().iter().flatten().count()).collect()
     };
     run_spec.scenarios.iter().map(scenario_counts).collect()
 }

@@ -61,7 +61,7 @@ pub enum Turn {
 pub enum Origin {
     /// Decided by a scripted agent, at no cost.
     Script,
-    /// The scheduled opening call: part of the conversation as the agent's own call, without a request to the model.
+    /// A turn of the scheduled opening: part of the conversation as the agent's own call, without a request to the model.
     Opening,
     /// Answered by a model.
     Model(TurnCost),
@@ -134,8 +134,8 @@ pub struct EpisodeStart<'a> {
     pub prompt: &'a str,
     /// The tools as listed for the agent; in a drift scenario, the previous contract.
     pub tools: &'a [ToolSpec],
-    /// The calls of a seeded opening, up to and including the first mistake; empty for any other agent.
-    pub opening: &'a [&'a ToolCall],
+    /// The turns of a seeded opening, each with its calls, up to and including the first mistake; empty for any other agent.
+    pub opening: &'a [Vec<&'a ToolCall>],
     /// The episode's index in the plan. It identifies its requests, and decides nothing.
     pub episode: u64,
     /// The repetition of the cell, from 0.

@@ -56,7 +56,7 @@ pub(crate) fn run_episode(
     context.with_schedule(cell.trial, |schedule| {
         let spec = &plan.agents[cell.agent];
         let opening = match spec.opening {
-            Some(Opening::Seeded) => schedule.opening_calls(),
+            Some(Opening::Seeded) => schedule.opening_turns(),
             Some(Opening::Natural) | None => Vec::new(),
         };
         let script = (spec.kind == AgentKind::Scripted).then_some(&schedule.script);

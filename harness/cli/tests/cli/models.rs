@@ -167,6 +167,40 @@ fn a_seeded_opening_goes_up_to_the_first_mistake() {
     assert!(!calls[0].is_error && calls[1].is_error);
 }
 
+#[test]
+fn a_call_that_is_made_twice_is_one_turn_of_the_opening() {
+    let server = ModelServer::start(|_, _| text_reply("I am done."));
+    for tools in ["", "tools = \"prompt\"\n"] {
+        let sandbox = sandbox_with(&server, tools);
+        let scenario = std::fs::read_to_string(sandbox.path("scenario.yaml")).unwrap();
+        let lines: Vec<&str> = scenario.lines().take_while(|line| !line.starts_with("script:")).collect();
+        let call = "{tool: issues, action: update, arguments: {id: WEB-7, status: completed, priority: high}}";
+        // The priority is not the one of the task, so that the goal is not reached and the model is asked.
+        let script = format!("script:\n  - call: {call}\n    mistakes: [double_submission]\n");
+        sandbox.write("scenario.yaml", &format!("{}\n{script}", lines.join("\n")));
+        let asked = server.requests().len();
+        sandbox.ok(&[&RUN[..4], &["--guardrails=all", "--format=fusion-xml", "--trials=1", "--out=run"]].concat());
+        let messages = server.requests()[asked].body["messages"].as_array().unwrap().clone();
+        let roles: Vec<&str> = messages.iter().map(|message| message["role"].as_str().unwrap()).collect();
+        if tools.is_empty() {
+            assert_eq!(roles, ["system", "user", "assistant", "tool", "tool"]);
+            let sent = [0, 1].map(|at| messages[2]["tool_calls"][at]["id"].clone());
+            assert_eq!(sent, ["opening01", "opening02"]);
+            assert_eq!([3, 4].map(|at| messages[at]["tool_call_id"].clone()), sent);
+        } else {
+            assert_eq!(roles, ["system", "user", "assistant", "user"]);
+            let written = messages[2]["content"].as_str().unwrap();
+            let distinct: BTreeSet<&str> = written.lines().collect();
+            assert_eq!((written.lines().count(), distinct.len()), (2, 1), "{written}");
+            assert_eq!(messages[3]["content"].as_str().unwrap().matches("<tool_response>").count(), 2);
+        }
+        let (run, _) = RunDir::open(&sandbox.path("run")).unwrap();
+        let (row, calls) = healbench_frames::episode_rows(&run, 0).unwrap().unwrap();
+        assert_eq!((row.model.unwrap().opening_calls, calls.len()), (2, 2));
+        assert!(calls.iter().all(|call| call.turn == Some(1)));
+    }
+}
+
 /// The server gives every call the same id.
 #[test]
 fn calls_with_equal_ids_are_kept_apart() {
