@@ -214,13 +214,16 @@ fn report_duplicate_ids(
 ) {
     let mut first: BTreeMap<&str, &Scenario> = BTreeMap::new();
     for scenario in scenarios {
-        let Some(other) = first.insert(&scenario.id, scenario) else { continue };
-        first.insert(&scenario.id, other);
-        // The text was parsed without errors before.
-        let Some(document) = document_of(&scenario.source) else { continue };
-        let message = format!("the id `{}` is taken", scenario.id);
-        let help = format!("{} has it too; an id is unique in a suite", other.source.path);
-        all_diagnostics.push(document.at_value("/id", message, Some(help)));
-        sources.insert(scenario.source.path.clone(), scenario.source.text.clone());
+        let former = scenario.renamed_from.iter().map(|former| ("/renamed_from", &*former.id));
+        for (at, id) in std::iter::once(("/id", &*scenario.id)).chain(former) {
+            let Some(other) = first.insert(id, scenario) else { continue };
+            first.insert(id, other);
+            // The text was parsed without errors before.
+            let Some(document) = document_of(&scenario.source) else { continue };
+            let message = format!("the id `{id}` is taken");
+            let help = format!("{} has it too; an id is unique in a suite", other.source.path);
+            all_diagnostics.push(document.at_value(at, message, Some(help)));
+            sources.insert(scenario.source.path.clone(), scenario.source.text.clone());
+        }
     }
 }

@@ -83,6 +83,20 @@ impl Document<'_> {
         deep.map(|(pointer, ())| self.at_value(pointer, too_deep_message(MAX_JSON_DEPTH), None))
     }
 
+    /// Returns the text of a scenario as it was before it got its id and the key `renamed_from`, if nothing else was changed.
+    pub(crate) fn before_rename(&self, former: &str) -> Option<String> {
+        let (own, key) = (self.spans.get("/id")?, self.spans.get("/renamed_from")?);
+        let id = self.text[own.value.clone()].replace(self.value["id"].as_str()?, former);
+        let (start, end) = (key.key.as_ref()?.start, key.value.end);
+        let line_start = self.text[..start].rfind('\n').map_or(0, |at| at + 1);
+        let line_end = self.text[end..].find('\n').map_or(self.text.len(), |at| end + at + 1);
+        let mut edits = [(own.value.clone(), &*id), (line_start..line_end, "")];
+        edits.sort_by_key(|(span, _)| span.start);
+        let [(first, first_text), (second, second_text)] = edits;
+        let between = self.text.get(first.end..second.start)?;
+        Some([&self.text[..first.start], first_text, between, second_text, &self.text[second.end..]].concat())
+    }
+
     fn nearest_entry(&self, pointer: &str) -> Option<&EntrySpan> {
         let mut pointer = pointer;
         loop {

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use healbench_core::{Claim, DrawKey, Seed, ToolCall, ToolSpec, fingerprint};
+use healbench_core::{Claim, DrawKey, FormerScenario, Seed, ToolCall, ToolSpec, fingerprint};
 use healbench_engine::contract::ContractAwareness;
 use healbench_engine::definition::{Clock, FaultDef, Tool, WorldDef};
 use healbench_engine::{GuardedReply, Simulator, StateCheck, WorldBase};
@@ -24,6 +24,8 @@ pub struct Scenario {
     pub tags: Vec<String>,
     /// The cluster: the id, unless the file names another one.
     pub cluster: String,
+    /// The scenario before it was renamed; `None` if it was not.
+    pub renamed_from: Option<FormerScenario>,
     pub task: Task,
     /// The tools, in the order of the file.
     pub tools: Vec<Tool>,
@@ -89,6 +91,11 @@ impl Source {
 }
 
 impl Scenario {
+    /// Returns the id by which everything is drawn: the one that the scenario had before it was renamed, if it was.
+    pub fn draw_id(&self) -> &str {
+        self.renamed_from.as_ref().map_or(&self.id, |former| &former.id)
+    }
+
     /// Returns the number of initial states, from which the trials take turns: 1 unless rows are drawn, and with `fixed`.
     pub fn worlds(&self) -> u32 {
         if !self.is_fixed && self.tables.iter().any(TablePlan::is_drawn) { WORLDS } else { 1 }
@@ -100,8 +107,8 @@ impl Scenario {
     /// number. Generate a state once and share it.
     pub fn world(&self, seed: Seed, number: u32) -> WorldDef {
         let key = match number {
-            0 => DrawKey::of_scenario(seed, &self.id),
-            _ => DrawKey::of_trial(seed, &self.id, number),
+            0 => DrawKey::of_scenario(seed, self.draw_id()),
+            _ => DrawKey::of_trial(seed, self.draw_id(), number),
         };
         let table = |plan: &TablePlan| plan.build(&mut key.draws(&format!("table/{}", plan.def.name), 0));
         WorldDef {
@@ -122,7 +129,7 @@ impl Scenario {
             self.answer.as_deref(),
             &self.canonical_faults,
             &summary,
-            DrawKey::of_trial(seed, &self.id, trial),
+            DrawKey::of_trial(seed, self.draw_id(), trial),
         )
     }
 

@@ -71,7 +71,12 @@ pub(crate) fn variants(document: &Document<'_>) -> Result<Option<Vec<(String, Va
             && let Some(Value::String(id)) = root.get("id").cloned()
         {
             root.insert("id".to_owned(), format!("{id}/{name}").into());
-            root.entry("cluster").or_insert(Value::String(id));
+            // Variants keep their cluster and their draws when their file is renamed.
+            let former = root.get("renamed_from").and_then(Value::as_str).map(str::to_owned);
+            if let Some(former) = &former {
+                root.insert("renamed_from".to_owned(), format!("{former}/{name}").into());
+            }
+            root.entry("cluster").or_insert(Value::String(former.unwrap_or(id)));
         }
         expanded.push((name.clone(), content));
     }

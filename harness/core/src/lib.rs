@@ -57,7 +57,9 @@ pub use error_kind::{ERROR_KINDS, ErrorKind, ErrorReading, ErrorSource};
 pub use fault::{FAULTS, FaultEntry, FaultKind, FaultPhase, Strike};
 pub use moves::{Moves, Shares};
 pub use numbers::NumberTexts;
-pub use plan::{CellRef, DuplicateName, ListedEpisode, Plan, PlanOrder, PlannedEnvironment, PlannedScenario, family};
+pub use plan::{
+    CellRef, DuplicateName, FormerScenario, ListedEpisode, Plan, PlanOrder, PlannedEnvironment, PlannedScenario, family,
+};
 pub use preamble::{DEFAULT_SYSTEM_TEXT, default_preamble, preamble};
 pub use request_log::{NewRequest, ReceivedAnswer, RequestId, RequestLog, RequestLogError};
 pub use rows::{

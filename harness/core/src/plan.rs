@@ -111,6 +111,18 @@ pub struct PlannedScenario {
     /// state for all trials.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub worlds: u32,
+    /// The scenario before it was renamed; null if it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub renamed_from: Option<FormerScenario>,
+}
+
+/// A scenario before it was renamed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FormerScenario {
+    /// The id that it had.
+    pub id: String,
+    /// The SHA-256 that the file's text had, in hexadecimal, if nothing else in it was changed.
+    pub sha256: String,
 }
 
 /// Returns the family of a scenario with this id: the part before the first slash; empty without one.
@@ -289,6 +301,7 @@ pub(crate) mod tests {
             claims: Vec::new(),
             waits_on_retry: false,
             worlds: 1,
+            renamed_from: None,
         };
         let values = crate::AxisValues::of(Guardrails::NONE, ErrorFormat::Bare);
         let condition = |index: usize| Condition::named(format!("condition-{index}"), values.clone());

@@ -102,6 +102,7 @@ impl Rows {
             claims: Vec::new(),
             waits_on_retry: false,
             worlds: 1,
+            renamed_from: None,
         };
         let scenario = index_of(&mut self.scenarios, &mut self.plan.scenarios, &id, planned);
         let spec = |name: &str| AgentSpec {

@@ -66,7 +66,7 @@ pub(crate) fn run_episode(
             opening: &opening,
             episode: plan.episode(cell),
             trial: cell.trial,
-            draws: DrawKey::of_trial(plan.seed, &context.scenario.id, cell.trial),
+            draws: DrawKey::of_trial(plan.seed, context.scenario.draw_id(), cell.trial),
         };
         let mut agent = make_agent(cell.agent, start, script);
         let (session, unavailable): (Box<dyn Session + '_>, _) = match context.open_session(cell.trial) {

@@ -22,6 +22,7 @@ pub fn build_plan(axes: &Axes, scenarios: &[Scenario]) -> Plan {
         claims: scenario.claims.clone(),
         waits_on_retry: scenario.clock == Clock::OnRetry,
         worlds: scenario.worlds(),
+        renamed_from: scenario.renamed_from.clone(),
     };
     Plan {
         seed: axes.seed,

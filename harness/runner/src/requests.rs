@@ -413,6 +413,7 @@ mod tests {
             claims: Vec::new(),
             waits_on_retry: false,
             worlds: 1,
+            renamed_from: None,
         };
         let plan = Plan {
             order: healbench_core::PlanOrder::Product,

@@ -237,7 +237,11 @@ impl<'a> ScenarioContext<'a> {
 
     /// Returns the faults of a new episode of this trial.
     pub(crate) fn new_faults(&self, trial: u32) -> Faults {
-        self.initial_state(trial).base.new_faults().with_draws(DrawKey::of_trial(self.seed, &self.scenario.id, trial))
+        self.initial_state(trial).base.new_faults().with_draws(DrawKey::of_trial(
+            self.seed,
+            self.scenario.draw_id(),
+            trial,
+        ))
     }
 
     /// Calls `then` with the schedule of this trial, which is the same in every cell.

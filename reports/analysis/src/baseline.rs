@@ -7,7 +7,7 @@ mod text;
 
 use std::collections::BTreeMap;
 
-use healbench_core::{AgentId, AgentKind, ErrorFormat, Guardrails};
+use healbench_core::{AgentId, AgentKind, ErrorFormat, FormerScenario, Guardrails};
 use healbench_store::RunTimes;
 use healbench_text::{agree, part_of};
 
@@ -96,6 +96,8 @@ pub struct ScenarioFingerprint {
     pub schedules: String,
     /// The cluster: the scenario's id, unless it varies the situation of others.
     pub cluster: String,
+    /// The scenario before it was renamed, with the fingerprint of its text. It is not written.
+    pub former: Option<FormerScenario>,
 }
 
 /// An agent in one condition.

@@ -12,7 +12,7 @@ mod world;
 
 pub(crate) use claims::MAX_CLAIMED;
 pub(crate) use expect::EXPECTATIONS;
-use healbench_core::canonical_json;
+use healbench_core::{FormerScenario, canonical_json};
 use healbench_engine::contract::ContractAwareness;
 use healbench_engine::definition::{Clock, WorldDef};
 use serde::de::DeserializeOwned;
@@ -21,9 +21,11 @@ use serde_json::{Value, json};
 use crate::Diagnostic;
 use crate::diagnostic::MAX_PROBLEMS;
 use crate::file::{SelfHealingFile, TaskFile};
+use crate::load::document_of;
 use crate::locate::{Document, child};
 use crate::scenario::{Scenario, Source, Task};
 use crate::schedule::WorldSummaryCache;
+use crate::server::Server;
 use crate::suggest;
 
 /// The state of the conversion of one file.
@@ -86,7 +88,7 @@ fn compile_sections(compiler: &mut Compiler<'_>, stored_tools: Option<&str>, mut
     };
     let on_server = server.is_some();
     let task: Option<TaskFile> = compiler.section("/task");
-    let id = compiler.id("id");
+    let (id, renamed_from) = ids(compiler, &source, server.as_ref());
     let cluster = if compiler.content.get("cluster").is_some() { compiler.id("cluster") } else { id.clone() };
     let world = world::compile(compiler);
     let clock: Clock = compiler.section("/clock").unwrap_or_default();
@@ -115,6 +117,7 @@ fn compile_sections(compiler: &mut Compiler<'_>, stored_tools: Option<&str>, mut
         title: text(compiler, "title"),
         description: text(compiler, "description").trim().to_owned(),
         cluster: cluster?,
+        renamed_from,
         tags: compiler.section("/tags").unwrap_or_default(),
         task: Task { prompt: task.prompt.trim().to_owned(), max_calls: task.max_calls },
         tools: tools.into_checked()?,
@@ -134,6 +137,25 @@ fn compile_sections(compiler: &mut Compiler<'_>, stored_tools: Option<&str>, mut
         answer: compiler.section("/answer"),
         summary_cache: WorldSummaryCache::default(),
     })
+}
+
+/// Returns the id, and the scenario before it got this id.
+fn ids(
+    compiler: &mut Compiler<'_>,
+    source: &Source,
+    server: Option<&Server>,
+) -> (Option<String>, Option<FormerScenario>) {
+    let id = compiler.id("id");
+    if compiler.content.get("renamed_from").is_none() {
+        return (id, None);
+    }
+    let former = compiler.id("renamed_from");
+    if former.is_some() && former == id {
+        compiler.at_value("/renamed_from", "this is the id that the scenario has", None);
+    }
+    let text = former.as_ref().and_then(|former| document_of(source)?.before_rename(former));
+    let sha256 = text.map(|text| Source::hash(&text, server.map(|server| &*server.tools_text)));
+    (id, former.zip(sha256).map(|(id, sha256)| FormerScenario { id, sha256 }))
 }
 
 fn awareness(file: Option<SelfHealingFile>) -> ContractAwareness {

@@ -45,6 +45,9 @@ pub(crate) struct ScenarioFile {
     /// letters, digits, `-`, `_` and `.`, joined by `/`.
     #[schemars(length(min = 1))]
     pub cluster: Option<String>,
+    /// The id before the scenario was renamed, so that it keeps what is drawn for it, and its results in baselines and recordings.
+    #[schemars(length(min = 1))]
+    pub renamed_from: Option<String>,
     /// Variants of the scenario by name, each with values: `{each.NAME}` anywhere below stands for the value of the variant, so that the file
     /// is one scenario for each. Their ids are `ID/VARIANT`, and they are one cluster if the file names none. `FILE#VARIANT` is one of them.
     #[schemars(extend("minProperties" = 1))]

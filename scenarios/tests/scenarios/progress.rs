@@ -157,6 +157,13 @@ fn variants_are_scenarios_of_one_cluster() {
         .map(|one| one.schedule(Seed(1), 0, &one.world(Seed(1), 0)).script.steps[0].draft.arguments.clone())
         .collect();
     assert_eq!((&drafts[0]["cents"], &drafts[1]["day"]), (&json!(9100), &json!("Sunday")));
+    // A new name of the file changes no draw, and no text but for the name.
+    let renamed = REFUNDS.replace("id: tickets/refund", "id: tickets/limits\nrenamed_from: tickets/refund");
+    for (before, after) in both.iter().zip(load_variants("refund.yaml", &renamed, Syntax::Yaml).unwrap()) {
+        let former = after.renamed_from.unwrap();
+        assert_eq!((&former.id, &former.sha256), (&before.id, &before.source.sha256));
+        assert_eq!((after.id, after.cluster), (before.id.replace("refund", "limits"), before.cluster.clone()));
+    }
     let one = load_str("refund.yaml", REFUNDS, Syntax::Yaml).unwrap_err();
     assert!(one[0].message.contains("2 scenarios"), "{one:?}");
 }

@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 
 use healbench_core::Seed;
+use healbench_scenarios::{Syntax, load_str};
 
 use crate::{CHANGE_CALL, mistakes_yaml, quickstart, scenario};
 
@@ -49,6 +50,26 @@ fn worlds_are_drawn_by_trial_unless_they_are_fixed() {
     // Nothing is drawn where all rows are written.
     let written = quickstart().into_iter().find(|scenario| scenario.id == "quickstart/bad-date").unwrap();
     assert_eq!(written.worlds(), 1);
+}
+
+#[test]
+fn a_scenario_that_is_renamed_keeps_its_draws() {
+    let text = mistakes_yaml(&format!("{CHANGE_CALL}\n    mistakes: [wrong_type]"));
+    let named = |id: &str| text.replace("id: lab/mistakes\n", &format!("id: {id}\n"));
+    let (before, after) = (scenario(&text), scenario(&named("lab/slips\nrenamed_from: lab/mistakes")));
+    let former = after.renamed_from.clone().unwrap();
+    assert_eq!((&*former.id, &former.sha256), ("lab/mistakes", &before.source.sha256));
+    for number in [0, 3] {
+        let world = before.world(Seed(1), number);
+        assert_eq!(after.world(Seed(1), number), world);
+        assert_eq!(after.schedule(Seed(1), 5, &world), before.schedule(Seed(1), 5, &world));
+    }
+    assert_ne!(scenario(&named("lab/slips")).world(Seed(1), 0), before.world(Seed(1), 0));
+    // A file that was changed besides is not the one of before.
+    let changed = named("lab/slips\nrenamed_from: lab/mistakes").replace("title: Everything", "title: All");
+    assert_ne!(scenario(&changed).renamed_from.unwrap().sha256, before.source.sha256);
+    let found = load_str("x.yaml", &named("lab/slips\nrenamed_from: lab/slips"), Syntax::Yaml).unwrap_err();
+    assert_eq!(found[0].message, "this is the id that the scenario has");
 }
 
 #[test]

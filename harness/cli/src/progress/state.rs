@@ -146,6 +146,7 @@ mod tests {
             claims: Vec::new(),
             waits_on_retry: false,
             worlds: 1,
+            renamed_from: None,
         };
         RunManifest {
             format_version: FORMAT_VERSION,

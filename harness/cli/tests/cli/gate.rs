@@ -44,6 +44,33 @@ fn a_baseline_is_stable_and_passes_its_own_run() {
     assert!(!sandbox.path("base.toml.part").exists());
 }
 
+/// The mistakes and the rows are drawn by the earlier id, and the baseline's results are found under it.
+#[test]
+fn a_baseline_outlives_a_new_name() {
+    let sandbox = Sandbox::new();
+    let text = include_str!("../../../../scenarios/suites/quickstart/wrong-enum.yaml");
+    std::fs::create_dir(sandbox.path("suite")).unwrap();
+    sandbox.write("suite/date.yaml", include_str!("../../../../scenarios/suites/quickstart/bad-date.yaml"));
+    let run = |text: &str, out: &str| {
+        sandbox.write("suite/enum.yaml", text);
+        sandbox.ok(&[&["run", "suite", "--quiet", "--out", out][..], &AXES].concat());
+    };
+    run(text, "before");
+    sandbox.ok(&["bless", "before", "--out", "base.toml"]);
+    let renamed = text.replace("id: quickstart/wrong-enum\n", "id: shop/word\nrenamed_from: quickstart/wrong-enum\n");
+    run(&renamed, "after");
+    for base in ["base.toml", "before"] {
+        let passed = sandbox.ok(&["gate", base, "after"]);
+        assert!(passed.out.starts_with("PASS  after"), "{}", passed.out);
+    }
+    run(&renamed.replace("renamed_from: quickstart/wrong-enum\n", ""), "new");
+    let unknown = sandbox.start(&["gate", "base.toml", "new"]);
+    assert!(unknown.code != Some(0) && unknown.out.contains("1 scenario not there"), "{}", unknown.out);
+    run(&renamed.replace("max_calls: 8", "max_calls: 9"), "changed");
+    let changed = sandbox.start(&["gate", "base.toml", "changed"]);
+    assert!(changed.code != Some(0) && changed.out.contains("1 scenario with another text"), "{}", changed.out);
+}
+
 #[test]
 fn two_agents_of_a_run_are_a_base_and_a_candidate() {
     let sandbox = Sandbox::new();

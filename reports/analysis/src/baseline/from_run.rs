@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use healbench_core::{AgentSpec, CallRecord, CellRef, EpisodeRecord, Outcome, Plan, canonical_json, fingerprint};
+use healbench_core::{
+    AgentSpec, CallRecord, CellRef, EpisodeRecord, FormerScenario, Outcome, Plan, canonical_json, fingerprint,
+};
 use healbench_store::{RunManifest, RunStatus};
 use serde::Serialize;
 use serde_json::ser::{CharEscape, CompactFormatter, Formatter};
@@ -56,7 +58,10 @@ impl Baseline {
         let scenarios = plan.scenarios.iter().zip(sums.schedules).map(|(scenario, schedules)| {
             let schedules = short_hash(&fingerprint(schedules.join(" ").as_bytes()));
             let (text, cluster) = (short_hash(&scenario.sha256), scenario.cluster.clone());
-            (scenario.id.clone(), ScenarioFingerprint { text, schedules, cluster })
+            let former = scenario.renamed_from.as_ref();
+            let former =
+                former.map(|former| FormerScenario { sha256: short_hash(&former.sha256), id: former.id.clone() });
+            (scenario.id.clone(), ScenarioFingerprint { text, schedules, cluster, former })
         });
         let settings_hash =
             |settings: &serde_json::Value| short_hash(&fingerprint(canonical_json(settings).as_bytes()));

@@ -269,7 +269,7 @@ struct RawScenario {
 impl RawScenario {
     fn fingerprint(self, id: &str) -> ScenarioFingerprint {
         let RawScenario { text, schedules, cluster } = self;
-        ScenarioFingerprint { text, schedules, cluster: cluster.unwrap_or_else(|| id.to_owned()) }
+        ScenarioFingerprint { text, schedules, cluster: cluster.unwrap_or_else(|| id.to_owned()), former: None }
     }
 }
 

@@ -65,6 +65,7 @@ pub(crate) fn manifest(scenarios: usize) -> RunManifest {
         claims: Vec::new(),
         waits_on_retry: false,
         worlds: 1,
+        renamed_from: None,
     };
     let plan = Plan {
         seed: Seed(1),

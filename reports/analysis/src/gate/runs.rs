@@ -1,5 +1,6 @@
 //! Compares a candidate run with a base: matches their cells and decides each.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use healbench_core::{Plan, PlannedScenario};
@@ -25,6 +26,8 @@ pub fn gate(
     candidate: NamedBaseline<'_>,
     policy: &Policy,
 ) -> Result<GateReport, IncompatibleRuns> {
+    let renamed = under_present_ids(base.baseline, candidate.baseline);
+    let base = NamedBaseline { baseline: &renamed, ..base };
     incompatible::check(base.baseline, candidate.baseline, policy)?;
     let inputs = Inputs::of(base.baseline, candidate.baseline);
     let unlike = inputs::unlike_scenarios(base, candidate, policy)?;
@@ -72,6 +75,29 @@ pub fn gate(
         locations,
         rows,
     })
+}
+
+/// Returns the base with each scenario under the id that it has in the candidate, if it was renamed since.
+fn under_present_ids<'b>(base: &'b Baseline, candidate: &Baseline) -> Cow<'b, Baseline> {
+    let mut renamed = Cow::Borrowed(base);
+    for (id, scenario) in &candidate.scenarios {
+        let Some(former) = &scenario.former else { continue };
+        let is_taken = base.scenarios.contains_key(id) || candidate.scenarios.contains_key(&former.id);
+        let Some(known) = base.scenarios.get(&former.id).filter(|_| !is_taken) else { continue };
+        let renamed = renamed.to_mut();
+        renamed.scenarios.remove(&former.id);
+        // The text differs by more than the id if it is not the one that is expected.
+        let text = if known.text == former.sha256 { &scenario.text } else { &known.text };
+        let cluster = if known.cluster == former.id { id } else { &known.cluster };
+        let known = ScenarioFingerprint { text: text.clone(), cluster: cluster.clone(), ..known.clone() };
+        renamed.scenarios.insert(id.clone(), known);
+        for results in renamed.cells.values_mut() {
+            if let Some(result) = results.remove(&former.id) {
+                results.insert(id.clone(), result);
+            }
+        }
+    }
+    renamed
 }
 
 /// Returns the cluster of each scenario: that of the candidate, unless only the base names one.

@@ -41,6 +41,7 @@ pub(crate) fn plan(scenarios: usize, agents: Vec<AgentSpec>, conditions: Vec<Con
         claims: Vec::new(),
         waits_on_retry: false,
         worlds: 1,
+        renamed_from: None,
     };
     Plan { agents, conditions, scenarios: (0..scenarios).map(scenario).collect(), ..sample_plan(TRIALS) }
 }

@@ -26,6 +26,7 @@ pub(crate) fn plan(trials: u32) -> Plan {
         claims: Vec::new(),
         waits_on_retry: false,
         worlds: 1,
+        renamed_from: None,
     };
     Plan {
         seed: Seed(7),
