@@ -1,5 +1,7 @@
 use std::fmt;
 
+use crate::suggest;
+
 /// The problems of a file that are reported.
 pub(crate) const MAX_PROBLEMS: usize = 1000;
 
@@ -31,6 +33,16 @@ pub struct Diagnostic {
     pub message: String,
     /// Advice on how to fix it.
     pub help: Option<String>,
+}
+
+impl Diagnostic {
+    /// Names the variants of the file that have the problem; at least one.
+    pub(crate) fn of_variants<S: AsRef<str>>(mut self, names: &[S]) -> Diagnostic {
+        let names: Vec<&str> = names.iter().map(S::as_ref).collect();
+        let variant = if names.len() == 1 { "variant" } else { "variants" };
+        self.message = format!("{} (in the {variant} {})", self.message, suggest::list(&names));
+        self
+    }
 }
 
 impl fmt::Display for Diagnostic {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::Diagnostic;
 use crate::expectation::{EpisodeState, Expectation};
-use crate::load::document_of;
+use crate::load::author_document;
 use crate::locate::{Document, child};
 use crate::scenario::Scenario;
 use crate::verification::VerifiedRows;
@@ -32,7 +32,7 @@ impl Scenario {
             return findings;
         }
         // The text was parsed without errors before.
-        let Some(document) = document_of(&self.source) else { return findings };
+        let Some(document) = author_document(&self.source) else { return findings };
         let mut play = Play::new(self);
         if play.unmet("", false).is_empty() {
             let help = "add what the task is to change, or what it is to find out".to_owned();
@@ -57,6 +57,11 @@ impl Scenario {
                     is_answer.then(|| "give the `answer` of a reader that has made all calls of the script".to_owned());
                 let message = format!("the calls of the script do not lead to {expectation}");
                 findings.problems.push(document.at_value(&child("/expect", index), message, help));
+            }
+        }
+        if let Some(file) = &self.source.variant {
+            for list in [&mut findings.problems, &mut findings.warnings] {
+                *list = std::mem::take(list).into_iter().map(|one| one.of_variants(&[&*file.name])).collect();
             }
         }
         findings

@@ -1,5 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use healbench_files::normal_text;
 use healbench_text::nearest_name;
@@ -8,9 +9,9 @@ use crate::compile::Stored;
 use crate::diagnostic::{MAX_PROBLEMS, in_order};
 use crate::load_error::LoadError;
 use crate::locate::{self, Document, Syntax, parse, syntax_of};
-use crate::scenario::{Scenario, Source};
+use crate::scenario::{Scenario, Source, VariantSource};
 use crate::suite::{SuiteFile, find_files};
-use crate::variants::variants;
+use crate::variants::{Expanded, places_of, variants};
 use crate::{Diagnostic, compile, shape};
 
 /// Parses a scenario. `path_label` is the file name used in diagnostics.
@@ -66,24 +67,41 @@ fn load_text(
         extension: extension.to_owned(),
         path,
         text,
+        variant: None,
     };
     let mut document = parse(label, &text, syntax).map_err(|diagnostic| vec![diagnostic])?;
     let Some(variants) = variants(&document)? else {
         return load_document(&document, stored, source(label.to_owned(), text.to_string(), extension))
             .map(|one| vec![one]);
     };
-    let mut scenarios = Vec::new();
-    for (name, content) in variants {
+    let (path, author_text): (Arc<str>, Arc<str>) = (Arc::from(label), Arc::from(&*text));
+    let (mut scenarios, mut problems) = (Vec::new(), BTreeMap::<Diagnostic, Vec<String>>::new());
+    let count = variants.len();
+    for Expanded { name, content, places } in variants {
         // A run stores what stands for itself.
         let written = format!("{content:#}\n");
-        document.value = content;
-        scenarios.push(load_document(
-            &document,
-            stored,
-            source(format!("{label}#{name}"), written, Syntax::Json.extension()),
-        )?);
+        (document.value, document.places) = (content, places);
+        let variant =
+            VariantSource { name: name.clone(), path: Arc::clone(&path), text: Arc::clone(&author_text), syntax };
+        let source = source(format!("{label}#{name}"), written, Syntax::Json.extension());
+        match load_document(&document, stored, Source { variant: Some(variant), ..source }) {
+            Ok(scenario) => scenarios.push(scenario),
+            Err(found) => {
+                for problem in found {
+                    problems.entry(problem).or_default().push(name.clone());
+                }
+            }
+        }
     }
-    Ok(scenarios)
+    if problems.is_empty() {
+        return Ok(scenarios);
+    }
+    // What is wrong in all variants is not of one of them.
+    let named = |(problem, names): (Diagnostic, Vec<String>)| match names.len() == count {
+        true => problem,
+        false => problem.of_variants(&names),
+    };
+    Err(in_order(problems.into_iter().map(named).collect()))
 }
 
 fn load_document(
@@ -207,6 +225,14 @@ pub(crate) fn document_of(source: &Source) -> Option<Document<'_>> {
     parse(&source.path, &source.text, syntax).ok()
 }
 
+/// Returns the parsed text of the file as its author wrote it, with the places of the scenario's values.
+pub(crate) fn author_document(source: &Source) -> Option<Document<'_>> {
+    let Some(file) = &source.variant else { return document_of(source) };
+    let mut document = parse(&file.path, &file.text, file.syntax).ok()?;
+    document.places = places_of(&document, &file.name);
+    Some(document)
+}
+
 fn report_duplicate_ids(
     scenarios: &[Scenario],
     all_diagnostics: &mut Vec<Diagnostic>,
@@ -219,11 +245,12 @@ fn report_duplicate_ids(
             let Some(other) = first.insert(id, scenario) else { continue };
             first.insert(id, other);
             // The text was parsed without errors before.
-            let Some(document) = document_of(&scenario.source) else { continue };
+            let Some(document) = author_document(&scenario.source) else { continue };
             let message = format!("the id `{id}` is taken");
             let help = format!("{} has it too; an id is unique in a suite", other.source.path);
             all_diagnostics.push(document.at_value(at, message, Some(help)));
-            sources.insert(scenario.source.path.clone(), scenario.source.text.clone());
+            let (path, text) = scenario.source.written();
+            sources.insert(path.to_owned(), text.to_owned());
         }
     }
 }

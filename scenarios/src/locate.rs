@@ -3,6 +3,7 @@
 mod json;
 mod position;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
@@ -35,10 +36,20 @@ impl Syntax {
     }
 }
 
+/// Pointers in a file with variants, by the pointers in the scenario of one of them.
+#[derive(Debug, Default)]
+pub(crate) struct Places {
+    pub(crate) values: BTreeMap<String, String>,
+    /// Those of keys, as far as they are not where the value is.
+    pub(crate) keys: BTreeMap<String, String>,
+}
+
 pub(crate) struct Document<'a> {
     pub(crate) label: &'a str,
     text: &'a str,
     pub(crate) value: Value,
+    /// The places in the file of what stands elsewhere in the scenario: none, unless it is a variant.
+    pub(crate) places: Places,
     spans: BTreeMap<String, EntrySpan>,
     duplicates: DuplicateKeys,
     /// The pointers of the parts of a JSON file that are nested too deep; their values are null.
@@ -49,7 +60,7 @@ impl Document<'_> {
     /// Creates a diagnostic at the value behind a JSON pointer. For a list or mapping it marks the key instead, which
     /// is clearer than the first character. If the pointer refers to nothing, the nearest enclosing value is marked.
     pub(crate) fn at_value(&self, pointer: &str, message: impl Into<String>, help: Option<String>) -> Diagnostic {
-        let span = self.nearest_entry(pointer).map_or(0..0, |entry| match &entry.key {
+        let span = self.nearest_entry(&self.written(pointer)).map_or(0..0, |entry| match &entry.key {
             Some(key) if !entry.is_scalar => key.clone(),
             _ => entry.value.clone(),
         });
@@ -58,9 +69,24 @@ impl Document<'_> {
 
     /// Creates a diagnostic at the key of the entry behind a JSON pointer.
     pub(crate) fn at_key(&self, pointer: &str, message: impl Into<String>, help: Option<String>) -> Diagnostic {
-        let span =
-            self.nearest_entry(pointer).map_or(0..0, |entry| entry.key.clone().unwrap_or_else(|| entry.value.clone()));
+        let key = self.places.keys.get(pointer).map(|place| Cow::Borrowed(place.as_str()));
+        let entry = self.nearest_entry(&key.unwrap_or_else(|| self.written(pointer)));
+        let span = entry.map_or(0..0, |entry| entry.key.clone().unwrap_or_else(|| entry.value.clone()));
         diagnostic(self.label, self.text, span, message.into(), help)
+    }
+
+    /// Returns the pointer in the file to a value of the scenario.
+    fn written<'p>(&self, pointer: &'p str) -> Cow<'p, str> {
+        let mut outer = pointer;
+        loop {
+            if let Some(place) = self.places.values.get(outer) {
+                return format!("{place}{}", &pointer[outer.len()..]).into();
+            }
+            match outer.rsplit_once('/') {
+                Some((next, _)) => outer = next,
+                None => return pointer.into(),
+            }
+        }
     }
 
     /// Returns a diagnostic for every key that occurs twice in its mapping.
@@ -135,7 +161,7 @@ pub(crate) fn parse<'a>(label: &'a str, text: &'a str, syntax: Syntax) -> Result
         return Err(diagnostic(label, text, 0..0, message, None));
     }
     let Positions { spans, duplicates, .. } = positions;
-    Ok(Document { label, text, value, spans, duplicates, too_deep: BTreeMap::new() })
+    Ok(Document { label, text, value, spans, duplicates, too_deep: BTreeMap::new(), places: Places::default() })
 }
 
 /// Parses a JSON text with one value, or any number of them as a list if `is_sequence`. What is nested too deep is null.
@@ -147,7 +173,7 @@ pub(crate) fn json_document<'a>(label: &'a str, text: &'a str, is_sequence: bool
         diagnostic(label, text, error.offset..error.offset, format!("not JSON: {}", error.message), None)
     })?;
     let json::JsonTree { value, spans, duplicates, too_deep } = tree;
-    Ok(Document { label, text, value, spans, duplicates, too_deep })
+    Ok(Document { label, text, value, spans, duplicates, too_deep, places: Places::default() })
 }
 
 /// The deepest allowed nesting, with aliases followed. A scenario with a complex input schema needs about fifteen

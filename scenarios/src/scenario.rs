@@ -8,6 +8,7 @@ use healbench_engine::{GuardedReply, Simulator, StateCheck, WorldBase};
 
 use crate::expectation::{EpisodeState, Expectation, Results};
 use crate::generate::TablePlan;
+use crate::locate::Syntax;
 use crate::schedule::{PlannedStep, Schedule, WorldSummary, WorldSummaryCache, schedule};
 use crate::server::{Server, ServerCheck};
 use crate::verification::{Verification, Verified};
@@ -78,9 +79,28 @@ pub struct Source {
     pub extension: String,
     /// The hash of the text, and of the tools of a server: see [`hash`](Source::hash).
     pub sha256: String,
+    /// The file of which this is a variant; `None` for a file that is one scenario.
+    pub(crate) variant: Option<VariantSource>,
+}
+
+/// A file with several variants, and the name of one of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct VariantSource {
+    pub(crate) name: String,
+    pub(crate) path: Arc<str>,
+    pub(crate) text: Arc<str>,
+    pub(crate) syntax: Syntax,
 }
 
 impl Source {
+    /// Returns the path and the text of the file as its author wrote it: with all variants, if the scenario is one.
+    pub fn written(&self) -> (&str, &str) {
+        match &self.variant {
+            Some(file) => (&*file.path, &*file.text),
+            None => (&*self.path, &*self.text),
+        }
+    }
+
     /// Returns the SHA-256 hash of the text of a scenario, followed by that of the tools of its server, in hexadecimal.
     pub fn hash(text: &str, tools: Option<&str>) -> String {
         match tools {

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::Diagnostic;
 use crate::diagnostic::MAX_PROBLEMS;
-use crate::locate::{Document, child};
+use crate::locate::{Document, Places, child};
 use crate::suggest;
 
 /// The key of the variants.
@@ -15,12 +15,19 @@ const MAX_VARIANTS: usize = 1000;
 /// The beginning of a placeholder: `{each.NAME}`.
 const BEGINNING: &str = "{each.";
 
-/// Returns the content of each variant of a file, with the variant's name; `None` for a file that is one scenario. The id of a variant is
-/// that of the file and the name, and all are one cluster unless the file says otherwise.
+/// The content of a variant of a file.
+pub(crate) struct Expanded {
+    pub(crate) name: String,
+    pub(crate) content: Value,
+    pub(crate) places: Places,
+}
+
+/// Returns each variant of a file; `None` for a file that is one scenario. The id of a variant is that of the file and the name, and all
+/// are one cluster unless the file says otherwise.
 ///
 /// # Errors
 /// Returns what is wrong with the variants and with what refers to them.
-pub(crate) fn variants(document: &Document<'_>) -> Result<Option<Vec<(String, Value)>>, Vec<Diagnostic>> {
+pub(crate) fn variants(document: &Document<'_>) -> Result<Option<Vec<Expanded>>, Vec<Diagnostic>> {
     let Some(file) = document.value.get(KEY) else { return Ok(None) };
     let at = child("", KEY);
     let Some(all) = file.as_object().filter(|all| !all.is_empty()) else {
@@ -59,10 +66,9 @@ pub(crate) fn variants(document: &Document<'_>) -> Result<Option<Vec<(String, Va
                 help,
             ));
         }
-        let mut expansion = Expansion { document, values, used: Vec::new(), problems: &mut problems };
         let mut content = template.clone();
-        expansion.fill(&mut content, "");
-        let used = expansion.used;
+        let Expansion { used, places, .. } =
+            Expansion::of(document, (name.as_str(), values), &mut problems, &mut content);
         for unused in values.keys().filter(|known| !used.contains(known)) {
             let message = format!("nothing refers to `{BEGINNING}{unused}}}`");
             problems.push(document.at_key(&child(&here, unused), message, None));
@@ -78,7 +84,7 @@ pub(crate) fn variants(document: &Document<'_>) -> Result<Option<Vec<(String, Va
             }
             root.entry("cluster").or_insert(Value::String(former.unwrap_or(id)));
         }
-        expanded.push((name.clone(), content));
+        expanded.push(Expanded { name: name.clone(), content, places });
     }
     problems.sort();
     // What is wrong in every variant is said once.
@@ -87,29 +93,67 @@ pub(crate) fn variants(document: &Document<'_>) -> Result<Option<Vec<(String, Va
     if problems.is_empty() { Ok(Some(expanded)) } else { Err(problems) }
 }
 
+/// Returns the places of the values of a variant, as [`Document::places`] has them; none if the file has no such variant.
+pub(crate) fn places_of(document: &Document<'_>, name: &str) -> Places {
+    let Some(values) = document.value[KEY][name].as_object() else { return Places::default() };
+    let mut content = document.value.clone();
+    content.as_object_mut().map(|root| root.shift_remove(KEY));
+    Expansion::of(document, (name, values), &mut Vec::new(), &mut content).places
+}
+
 /// The values of one variant, put in the places of their placeholders.
 struct Expansion<'a> {
     document: &'a Document<'a>,
+    name: &'a str,
     values: &'a Object,
     used: Vec<String>,
+    places: Places,
     problems: &'a mut Vec<Diagnostic>,
 }
 
-impl Expansion<'_> {
-    fn fill(&mut self, value: &mut Value, pointer: &str) {
+impl<'a> Expansion<'a> {
+    /// Fills all placeholders of the content.
+    fn of(
+        document: &'a Document<'a>,
+        (name, values): (&'a str, &'a Object),
+        problems: &'a mut Vec<Diagnostic>,
+        content: &mut Value,
+    ) -> Expansion<'a> {
+        let (used, places) = (Vec::new(), Places::default());
+        let mut expansion = Expansion { document, name, values, used, places, problems };
+        expansion.fill(content, "", "");
+        expansion
+    }
+
+    /// Fills the placeholders of a value, which stands at `pointer` in the file and at `place` in the content.
+    fn fill(&mut self, value: &mut Value, pointer: &str, place: &str) {
         match value {
-            Value::String(text) if text.contains(BEGINNING) => *value = self.filled(text, pointer),
+            Value::String(text) if text.contains(BEGINNING) => {
+                if let Some(name) = text.strip_prefix(BEGINNING).and_then(|text| text.strip_suffix('}'))
+                    && self.values.contains_key(name)
+                {
+                    let row = child(&child("", KEY), self.name);
+                    self.places.values.insert(place.to_owned(), child(&row, name));
+                }
+                *value = self.filled(text, pointer);
+            }
             Value::Array(items) => {
                 for (index, item) in items.iter_mut().enumerate() {
-                    self.fill(item, &child(pointer, index));
+                    self.fill(item, &child(pointer, index), &child(place, index));
                 }
             }
             Value::Object(map) => {
                 let entries = std::mem::take(map);
                 for (key, mut inner) in entries {
                     let at = child(pointer, &key);
-                    self.fill(&mut inner, &at);
-                    let key = if key.contains(BEGINNING) { text_of(&self.filled(&key, &at)) } else { key };
+                    let is_filled = key.contains(BEGINNING);
+                    let key = if is_filled { text_of(&self.filled(&key, &at)) } else { key };
+                    let place = child(place, &key);
+                    if is_filled {
+                        self.places.values.insert(place.clone(), at.clone());
+                        self.places.keys.insert(place.clone(), at.clone());
+                    }
+                    self.fill(&mut inner, &at, &place);
                     if map.insert(key.clone(), inner).is_some() {
                         self.problems.push(self.document.at_key(&at, format!("`{key}` is there twice"), None));
                     }

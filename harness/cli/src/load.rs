@@ -100,8 +100,8 @@ pub(crate) fn findings(scenarios: &[Scenario], terminal: &Terminal) -> Result<()
         diagnostics.extend(problems);
         warnings.extend(more);
     }
-    let text = |scenario: &Scenario| (scenario.source.path.clone(), scenario.source.text.clone());
-    let sources = scenarios.iter().map(text).collect();
+    let written = scenarios.iter().map(|scenario| scenario.source.written());
+    let sources = written.map(|(path, text)| (path.to_owned(), text.to_owned())).collect();
     if !warnings.is_empty() {
         terminal.warn(&render_diagnostics(&warnings, &sources, terminal.colors_messages()));
     }

@@ -179,6 +179,38 @@ fn one_variant_of_a_file_is_found_by_its_name() {
     assert!(error.contains("#dya"), "{error}");
 }
 
+/// A problem of one variant is in the file of the author: in the row of the variant if the value is from there, and else in the template.
+#[test]
+fn what_is_wrong_in_one_variant_names_it_and_its_place() {
+    let line_of = |text: &str, part: &str| text.lines().position(|line| line.contains(part)).unwrap() + 1;
+    let cases = [
+        ("field: day", "field: dya", "no argument `dya`", "when:"),
+        ("is: {in: [Saturday", "is: {inn: [Saturday", "unknown comparison `inn`", "inn:"),
+        ("sent: Sunday", "sent: Monday", "`stale_value` cannot happen here", "sent: Monday"),
+        (
+            "possible: \"Valid values: Monday, Tuesday, Wednesday, Thursday, Friday.\"",
+            "possible: [1]",
+            "`recovery` must be a text",
+            "possible: [1]",
+        ),
+    ];
+    for (from, to, message, place) in cases {
+        let text = REFUNDS.replace(from, to);
+        let found = load_variants("test.yaml", &text, Syntax::Yaml).unwrap_err();
+        let one = found.iter().find(|one| one.message.contains(message)).unwrap_or_else(|| panic!("{to}: {found:?}"));
+        assert!(one.message.ends_with("(in the variant `day`)"), "{one:?}");
+        assert_eq!((&*one.file, one.line), ("test.yaml", line_of(&text, place)), "{one:?}");
+    }
+    // What is found when the script is played.
+    let text = REFUNDS.replace("greater: 5000", "greater: 1000");
+    let both = load_variants("test.yaml", &text, Syntax::Yaml).unwrap();
+    let [amount, day] = [&both[0], &both[1]].map(|one| one.findings().problems);
+    assert!(amount[0].message.contains("this call of the script fails"), "{amount:?}");
+    assert!(amount[0].message.ends_with("(in the variant `amount`)"), "{amount:?}");
+    assert_eq!((&*amount[0].file, amount[0].line), ("test.yaml", line_of(&text, "- call:")));
+    assert_eq!((both[0].source.written(), day.len()), (("test.yaml", &*text), 0));
+}
+
 #[test]
 fn what_is_wrong_with_variants_is_said_at_its_place() {
     let cases = [
