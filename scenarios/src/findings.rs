@@ -158,7 +158,7 @@ impl<'a> Play<'a> {
                 Some(Failure::Fault(_)) if reply.fault == Some(FaultKind::RateLimited) => {
                     self.world.wait(u32::from(u16::MAX));
                 }
-                Some(Failure::Fault(_)) => {}
+                Some(Failure::Fault(failure)) => self.world.wait(failure.retry_after.unwrap_or_default()),
                 Some(Failure::Tool(ToolFailure { retry_after: Some(delay), .. })) if step.fails.is_none() => {
                     self.world.wait(*delay);
                 }

@@ -220,7 +220,7 @@ pub enum Rule {
         unless_role: Option<String>,
         /// The condition.
         when: Condition,
-        /// The failure. Its texts may have the placeholders `{row.COLUMN}` and `{sent.ARGUMENT}`.
+        /// The failure. Its texts may have the placeholders of [`placeholders`](crate::placeholders).
         failure: ToolFailure,
     },
     /// Fails with a domain-specific error if the argument's value is none of the options. An absent argument passes.

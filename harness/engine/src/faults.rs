@@ -14,7 +14,24 @@ pub struct Faults {
     progress: Vec<FaultProgress>,
     clock: Clock,
     elapsed_s: u64,
+    /// The delays that count as waited when their actions are called again.
+    delays: Vec<Delay>,
     draws: DrawKey,
+}
+
+/// A delay that the latest failure of an action stated.
+#[derive(Debug, Clone)]
+struct Delay {
+    tool: String,
+    action: String,
+    /// The simulated time at which it ends.
+    ends_at_s: u64,
+}
+
+impl Delay {
+    fn is_of(&self, tool: &str, action: &str) -> bool {
+        self.tool == tool && self.action == action
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -29,7 +46,7 @@ impl Faults {
     /// Creates the faults of a new episode.
     pub fn new(defs: Arc<[FaultDef]>, clock: Clock) -> Faults {
         let progress = vec![FaultProgress::default(); defs.len()];
-        Faults { progress, defs, clock, elapsed_s: 0, draws: DrawKey::of_run(Seed(0)) }
+        Faults { progress, defs, clock, elapsed_s: 0, delays: Vec::new(), draws: DrawKey::of_run(Seed(0)) }
     }
 
     /// Returns the faults of an environment without any.
@@ -55,14 +72,24 @@ impl Faults {
     }
 
     /// Returns true if nothing has happened that an answer may depend on: no fault has counted a call, and no time has
-    /// passed where calls can let it pass.
+    /// passed, or will with the next call, where calls can let it pass.
     pub fn is_pristine(&self) -> bool {
-        let is_at_start = self.clock == Clock::None || self.elapsed_s == 0;
+        let is_at_start = self.clock == Clock::None || self.elapsed_s == 0 && self.delays.is_empty();
         is_at_start && self.progress.iter().all(|fault| fault.matching_calls == 0)
     }
 
-    /// Counts a valid call and returns the fault that it meets before its handler, if any.
+    /// Notes the delay that a failure of an action stated, if it did and the clock lets it pass with the next call.
+    pub(crate) fn note_delay(&mut self, tool: &str, action: &str, delay: Option<u32>) {
+        let Some(delay) = delay.filter(|_| self.clock == Clock::OnRetry) else { return };
+        self.delays.retain(|known| !known.is_of(tool, action));
+        let ends_at_s = self.elapsed_s + u64::from(delay);
+        self.delays.push(Delay { tool: tool.to_owned(), action: action.to_owned(), ends_at_s });
+    }
+
+    /// Counts a valid call and returns the fault that it meets before its handler, if any. The delay that the action stated has passed.
     pub(crate) fn inject(&mut self, tool: &str, action: &str) -> Option<(FaultKind, ToolFailure)> {
+        let delay = self.delays.iter().find(|delay| delay.is_of(tool, action));
+        self.elapsed_s = delay.map_or(self.elapsed_s, |delay| delay.ends_at_s.max(self.elapsed_s));
         let mut injected = None;
         for (def, progress) in self.defs.iter().zip(&mut self.progress) {
             if !def.concerns(tool, action) || def.kind.phase() != FaultPhase::Before {

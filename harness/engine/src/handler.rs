@@ -56,10 +56,7 @@ pub(crate) fn run_action<'w>(
         }
     }
     for rule in &action.rules {
-        if let Err(failure) = check(rule, action, tables, world, arguments) {
-            world.note_delay(arguments.now, failure.retry_after);
-            return Err(failure);
-        }
+        check(rule, action, tables, world, arguments)?;
     }
     if action.effects.also.is_empty() {
         return handle(action, tables, world, arguments);

@@ -252,13 +252,20 @@ impl Pipeline {
         let Accepted { tool, action, leaked_fields, stripped } = self.accept(call)?;
         let call = stripped.as_ref().unwrap_or(call);
         let failed = |failure| FailedCall::new(failure, tool, action);
-        if let Some(action) = action
-            && let Some((kind, fault)) = faults.inject(&call.tool, &action.action.name)
-        {
-            return Err(failed(Failure::Fault(fault)).struck_by(kind).into());
+        let name = action.map_or("", |action| &action.action.name);
+        if action.is_some() {
+            let called_at_s = faults.elapsed_s();
+            let injected = faults.inject(&call.tool, name);
+            let passed_s = faults.elapsed_s() - called_at_s;
+            if passed_s > 0 {
+                session.wait(u32::try_from(passed_s).unwrap_or(u32::MAX));
+            }
+            if let Some((kind, fault)) = injected {
+                faults.note_delay(&call.tool, name, fault.retry_after);
+                return Err(failed(Failure::Fault(fault)).struck_by(kind).into());
+            }
         }
         let mut struck = None;
-        let name = action.map_or("", |action| &action.action.name);
         let reply = match faults.may_strike(&call.tool, name) {
             false => session.call(call, deadline),
             true => session.call_with_fault(call, deadline, &mut |state_changed| {
@@ -280,6 +287,7 @@ impl Pipeline {
         }
         let state_changed = reply.state_changed;
         if let Some((FaultKind::TimeoutAfter, failure)) = struck {
+            faults.note_delay(&call.tool, name, failure.retry_after);
             let failed = FailedCall { state_changed, ..failed(Failure::Fault(failure)) };
             return Err(failed.struck_by(FaultKind::TimeoutAfter).into());
         }
@@ -290,6 +298,7 @@ impl Pipeline {
             ReplyOutcome::Text(text) => present_text(action, text).map_err(not_shown)?,
             ReplyOutcome::Rows(rows) => self.present_rows(action, &rows).map_err(not_shown)?,
             ReplyOutcome::Failed(failure) => {
+                faults.note_delay(&call.tool, name, failure.retry_after);
                 return Err(FailedCall { fault, ..failed(failure.into()) }.into());
             }
             ReplyOutcome::Foreign(result) => {

@@ -14,13 +14,11 @@ pub(crate) struct Now {
     seconds: Value,
     /// The number of tokens that were made in the episode.
     tokens: Cell<u64>,
-    /// The places of the tool and the action that are called.
-    pub(crate) action: (usize, usize),
 }
 
 impl Now {
-    pub(crate) fn new(calls: u64, seconds: u64, tokens: u64, action: (usize, usize)) -> Now {
-        Now { calls: calls.into(), seconds: seconds.into(), tokens: Cell::new(tokens), action }
+    pub(crate) fn new(calls: u64, seconds: u64, tokens: u64) -> Now {
+        Now { calls: calls.into(), seconds: seconds.into(), tokens: Cell::new(tokens) }
     }
 
     pub(crate) fn of(&self, progress: Progress) -> &Value {

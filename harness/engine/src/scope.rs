@@ -125,7 +125,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Returns the failure with the values of its placeholders `{row.COLUMN}` and `{sent.ARGUMENT}`.
+    /// Returns the failure with the values of its placeholders.
     pub(crate) fn fill(self, failure: &ToolFailure) -> ToolFailure {
         let text = |text: &String| self.fill_text(text);
         let detail = |(name, value): &(String, Value)| {
@@ -175,13 +175,14 @@ fn next_placeholder(text: &str) -> Option<(&str, Operand, &str)> {
         let operand = match inner.split_once('.')? {
             ("row", path) => Operand::Row(ValuePath::parse(path).ok()?),
             ("sent", path) => Operand::Sent(ValuePath::parse(path).ok()?),
+            ("now", measure) => Operand::Now(Progress::named(measure)?),
             _ => return None,
         };
         Some((&text[..at], operand, after))
     })
 }
 
-/// Returns what the placeholders of a text stand for: `{row.COLUMN}` and `{sent.ARGUMENT}`.
+/// Returns what the placeholders of a text stand for: `{row.COLUMN}`, `{sent.ARGUMENT}`, `{now.calls}` and `{now.seconds}`.
 pub fn placeholders(text: &str) -> Vec<Operand> {
     let next = |rest: &mut &str| {
         let (_, operand, after) = next_placeholder(rest)?;

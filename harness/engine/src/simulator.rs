@@ -226,26 +226,24 @@ impl Handlers {
             let failure = ToolFailure::error("There is no such action.");
             return Reply { outcome: ReplyOutcome::Failed(failure), state_changed: Some(false), struck: false };
         };
-        let now = tables.count_call(called.place);
-        let Called { action, object, discriminator, .. } = called;
+        let now = tables.count_call();
+        let Called { action, object, discriminator } = called;
         let result = run_action(action, &self.tables, tables, Arguments { object, discriminator, now: &now });
         let (outcome, changed) = result.unwrap_or_else(|failure| (ReplyOutcome::Failed(failure), false));
         Reply { outcome, state_changed: Some(changed), struck: false }
     }
 
     fn find<'h, 'c>(&'h self, call: &'c ToolCall) -> Option<Called<'h, 'c>> {
-        let at = self.tools.iter().position(|tool| tool.name == call.tool)?;
-        let tool = &self.tools[at];
+        let tool = self.tools.iter().find(|tool| tool.name == call.tool)?;
         let object = call.object()?;
-        let index = match &tool.discriminator {
-            None => 0,
+        let action = match &tool.discriminator {
+            None => tool.actions.first()?,
             Some(field) => {
                 let name = object.get(field).and_then(Value::as_str)?;
-                tool.actions.iter().position(|action| action.name == name)?
+                tool.actions.iter().find(|action| action.name == name)?
             }
         };
-        let (action, discriminator) = (tool.actions.get(index)?, tool.discriminator.as_deref());
-        Some(Called { action, place: (at, index), object, discriminator })
+        Some(Called { action, object, discriminator: tool.discriminator.as_deref() })
     }
 
     /// Returns the column that holds the key in the answer to a call.
@@ -260,8 +258,6 @@ impl Handlers {
 /// The action of a call, and what it is called with.
 struct Called<'h, 'c> {
     action: &'h Action,
-    /// The places of the tool and of its action.
-    place: (usize, usize),
     object: &'c Object,
     discriminator: Option<&'h str>,
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use healbench_core::{DrawKey, Object};
 use serde_json::Value;
 
-use crate::definition::{Clock, FaultDef, TableDef, WorldDef};
+use crate::definition::{FaultDef, TableDef, WorldDef};
 use crate::faults::Faults;
 use crate::progress::Now;
 
@@ -99,13 +99,11 @@ pub struct Tables {
 }
 
 /// The progress of an episode. It stays when writes are taken back.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct TablesProgress {
     calls: u64,
     seconds: u64,
     tokens: u64,
-    /// The time until which an action told to wait.
-    delays: BTreeMap<(usize, usize), u64>,
 }
 
 /// The changes of one episode to one table.
@@ -146,14 +144,11 @@ impl Tables {
         self.progress.calls > 0 || self.progress.seconds > 0
     }
 
-    /// Counts a call of an action, and returns how far the episode has come.
-    pub(crate) fn count_call(&mut self, action: (usize, usize)) -> Now {
-        let TablesProgress { calls, seconds, tokens, delays } = &mut self.progress;
-        *calls += 1;
-        if self.base.def.clock == Clock::OnRetry {
-            *seconds = (*seconds).max(delays.get(&action).copied().unwrap_or_default());
-        }
-        Now::new(*calls, *seconds, *tokens, action)
+    /// Counts a call, and returns how far the episode has come.
+    pub(crate) fn count_call(&mut self) -> Now {
+        self.progress.calls += 1;
+        let TablesProgress { calls, seconds, tokens } = self.progress;
+        Now::new(calls, seconds, tokens)
     }
 
     /// Notes that the tokens of a call were used.
@@ -161,17 +156,9 @@ impl Tables {
         self.progress.tokens = now.tokens();
     }
 
-    /// Notes the delay that an action stated, if it did.
-    pub(crate) fn note_delay(&mut self, now: &Now, delay: Option<u32>) {
-        if let Some(delay) = delay.filter(|_| self.base.def.clock == Clock::OnRetry) {
-            let end = self.progress.seconds + u64::from(delay);
-            self.progress.delays.insert(now.action, end);
-        }
-    }
-
     /// Takes back all writes since `before`.
     pub(crate) fn take_back(&mut self, before: Tables) {
-        *self = Tables { progress: std::mem::take(&mut self.progress), ..before };
+        *self = Tables { progress: self.progress, ..before };
     }
 
     /// Returns the current rows of a table, in order; empty if the table does not exist.
@@ -206,7 +193,7 @@ impl Tables {
 
     /// Returns the initial rows, at this time of the episode.
     pub(crate) fn at_start(&self) -> Tables {
-        Tables { progress: self.progress.clone(), ..Tables::new(Arc::clone(&self.base)) }
+        Tables { progress: self.progress, ..Tables::new(Arc::clone(&self.base)) }
     }
 
     pub(crate) fn role(&self) -> Option<&str> {

@@ -80,12 +80,12 @@ impl Compiler<'_> {
 
     /// Returns a measure of how far the episode has come, by its name, which stands as a key or as a value.
     fn progress(&mut self, pointer: &str, name: &str, is_key: bool) -> Option<Progress> {
-        let known = Progress::ALL.iter().find(|(known, _)| *known == name);
+        let known = Progress::named(name);
         if known.is_none() {
             let help = suggest::help(name, Progress::ALL.iter().map(|(name, _)| *name));
             self.at(pointer, is_key, format!("`{name}` cannot be counted"), help);
         }
-        known.map(|(_, progress)| *progress)
+        known
     }
 
     fn row_condition(
@@ -423,7 +423,7 @@ impl Compiler<'_> {
             // What a run has stored was shown as it stands.
             let lookalikes = text.into_iter().filter(|_| !self.is_stored).flat_map(lookalikes);
             for inner in lookalikes.collect::<Vec<_>>() {
-                let help = "write `{row.COLUMN}` or `{sent.ARGUMENT}`".to_owned();
+                let help = "write `{row.COLUMN}`, `{sent.ARGUMENT}`, `{now.calls}` or `{now.seconds}`".to_owned();
                 self.at_value(&at, format!("`{{{inner}}}` is shown as it stands"), help);
             }
             let Some(names) = names else {
@@ -450,7 +450,7 @@ impl Compiler<'_> {
 fn lookalikes(text: &str) -> impl Iterator<Item = &str> {
     let inner = text.split('{').skip(1).filter_map(|rest| Some(rest.split_once('}')?.0));
     inner.filter(|inner| {
-        let named = ["row", "sent"].into_iter().find_map(|name| inner.trim().strip_prefix(name));
+        let named = REFERENCES.into_iter().find_map(|name| inner.trim().strip_prefix(name));
         let seems = named.is_some_and(|rest| rest.starts_with('.')) || inner.trim() == "sent";
         seems && placeholders(&format!("{{{inner}}}")).is_empty()
     })

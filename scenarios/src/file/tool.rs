@@ -242,8 +242,8 @@ pub(crate) struct DenyFile {
     /// The severity, as of any other error; `error` if left out.
     #[schemars(extend("enum" = ["none", "warning", "error", "critical"]))]
     pub severity: Option<String>,
-    /// The message of the failure. Here, in `recovery`, `bare` and `details`, `{row.COLUMN}` and `{sent.ARGUMENT}` are replaced by values; the
-    /// row is that of the handler, or the first that `rows` counts.
+    /// The message of the failure. Here, in `recovery`, `bare` and `details`, `{row.COLUMN}`, `{sent.ARGUMENT}`, `{now.calls}` and
+    /// `{now.seconds}` are replaced by values; the row is that of the handler, or the first that `rows` counts.
     pub message: String,
     /// The suggested remedy.
     pub recovery: Option<String>,

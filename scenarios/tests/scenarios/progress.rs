@@ -117,6 +117,24 @@ fn calls_are_counted_for_a_budget() {
 }
 
 #[test]
+fn a_failure_tells_how_far_the_episode_has_come() {
+    let text = RENDER.replace(
+        "message: All 10 calls of this hour have been made.",
+        "message: Call {now.calls} comes after {now.seconds} s.\n              details: {call: \"{now.calls}\"}",
+    );
+    let mut render = Calls::of(&text, "render");
+    render.world.wait(30);
+    let answers: Vec<String> = (0..12).map(|_| render.call("frames", json!({"scene": "S-1"}))).collect();
+    for (call, answer) in [(11, &answers[10]), (12, &answers[11])] {
+        assert!(answer.contains(&format!("Call {call} comes after 30 s.")), "{answer}");
+        assert!(answer.contains(&format!(">{call}<")), "the detail: {answer}");
+    }
+    let wrong = text.replace("{now.seconds}", "{now.second}");
+    let found = load_str("test.yaml", &wrong, Syntax::Yaml).unwrap_err();
+    assert!(found[0].message.contains("`{now.second}` is shown as it stands"), "{found:?}");
+}
+
+#[test]
 fn what_refers_to_no_measure_is_said_at_its_place() {
     let cases = [
         ("now: {calls: {greater: 10}}", "now: {hours: 3}", "`hours` cannot be counted"),

@@ -29,6 +29,11 @@ pub enum Progress {
 impl Progress {
     /// All measures, with their names in scenario files.
     pub const ALL: [(&str, Progress); 2] = [("calls", Progress::Calls), ("seconds", Progress::Seconds)];
+
+    /// Returns the measure with this name.
+    pub fn named(name: &str) -> Option<Progress> {
+        Self::ALL.into_iter().find(|(known, _)| *known == name).map(|(_, progress)| progress)
+    }
 }
 
 /// The name of the tool that lets simulated time pass.

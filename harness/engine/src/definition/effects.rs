@@ -1,6 +1,7 @@
 use healbench_core::ValuePath;
 
-use super::{Action, Comparison, Operand, Progress, Rule};
+use super::{Action, Comparison, Handler, Operand, Progress, Rule, ToolFailure};
+use crate::scope::placeholders;
 
 /// The writes of a handler beside the arguments. All writes of a call are made together or not at all.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -104,8 +105,25 @@ impl Action {
             }
             Expression::Sum(_) | Expression::Count(_) | Expression::Token(_) => false,
         };
+        let of_rules = self.rules.iter().filter_map(|rule| match rule {
+            Rule::Deny { failure, .. } | Rule::Allow { otherwise: failure, .. } => Some(failure),
+            _ => None,
+        });
+        let of_handler = match &self.handler {
+            Handler::Fail(failure) => Some(failure),
+            _ => None,
+        };
         rules
+            || of_rules.chain(of_handler).any(tells_progress)
             || sets.map(|(_, expression)| expression).any(is_read)
             || writes().flat_map(Write::matching).any(|(_, comparison)| comparison.reads_progress())
     }
+}
+
+/// Returns true if a text of the failure tells how far the episode has come.
+fn tells_progress(failure: &ToolFailure) -> bool {
+    let details = failure.details.iter().filter_map(|(_, value)| value.as_str());
+    let texts = [Some(&*failure.message), failure.recovery.as_deref(), failure.bare.as_deref()];
+    let mut values = texts.into_iter().flatten().chain(details).flat_map(placeholders);
+    values.any(|value| matches!(value, Operand::Now(_)))
 }

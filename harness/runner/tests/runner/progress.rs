@@ -59,6 +59,45 @@ fn what_has_changed_meanwhile_is_seen_by_the_next_check() {
     assert_eq!((episode.ended_by, episode.outcome, rows.len()), (EndedBy::GoalReached, Outcome::Success, 3));
 }
 
+/// With `clock: on_retry`, the delay that any failure stated has passed for the tables too when the call comes again.
+#[test]
+fn a_delay_passes_for_faults_and_tables_alike() {
+    let play = |text: &str| {
+        let look = || turn(0, "oven", json!({"action": "look", "id": "L-1"}), Origin::Script);
+        let bake = turn(0, "oven", json!({"action": "bake", "grain": "rye"}), Origin::Script);
+        let done = (Turn::Done { answer: "Done.".to_owned() }, Origin::Script);
+        let agent = TurnsAgent::new(vec![bake, look(), look(), done]);
+        let (episode, rows) = run_agent(&format!("{text}clock: on_retry\n"), AgentKind::Scripted, agent);
+        (episode.outcome, rows.iter().map(|row| (row.is_error, row.waited_s)).collect::<Vec<_>>())
+    };
+    let waited = (Outcome::Success, vec![(false, 0), (true, 0), (false, 20)]);
+    for kind in ["busy", "rate_limited"] {
+        let fault = format!("faults: [{{kind: {kind}, on: oven.look, retry_after: 20}}]\n");
+        assert_eq!(play(&format!("{OVEN}{fault}")), waited, "{kind}");
+    }
+    let handler = "        handler: {get: loaves}\n";
+    let failure = "code: BAKING, message: Not done., retry_after: 20";
+    let rule = format!("        rules: [{{deny: {{when: {{row: {{state: baking}}}}, {failure}}}}}]\n{handler}");
+    assert_eq!(play(&OVEN.replace(handler, &rule)), waited);
+    let fails = format!("        handler: {{fail: {{{failure}}}}}\n");
+    let waits_in_vain = (Outcome::Success, vec![(false, 0), (true, 0), (true, 20)]);
+    assert_eq!(play(&OVEN.replace(handler, &fails)), waits_in_vain, "it is done meanwhile");
+    assert_eq!(play(OVEN), (Outcome::TaskFail, vec![(false, 0); 3]), "nothing states a delay");
+}
+
+/// A text that tells how far the episode has come is another one for each call.
+#[test]
+fn what_tells_the_number_of_a_call_is_not_cached() {
+    let text = DESK.replace(
+        "handler: {insert: sessions, set: {token: {token: sess_}}}",
+        "handler: {fail: {code: CLOSED, message: 'Call {now.calls} is refused.'}}",
+    );
+    let login = || turn(0, "bank", json!({"action": "login", "user": "ben"}), Origin::Script);
+    let done = (Turn::Done { answer: "Done.".to_owned() }, Origin::Script);
+    let (_, rows) = run_agent(&text, AgentKind::Scripted, TurnsAgent::new(vec![login(), login(), done]));
+    assert_ne!(rows[0].response_hash, rows[1].response_hash);
+}
+
 const DESK: &str = "
 id: bank/desk
 title: A session for Ben
