@@ -22,7 +22,7 @@ pub(crate) use mutate::{Edit, ExistingKeys, Mutation, MutationPlan, mutate};
 use std::borrow::Cow;
 
 use healbench_core::{Object, ValuePath};
-use healbench_engine::definition::{Action, Tool, WorldDef};
+use healbench_engine::definition::{Action, Rule, Tool, WorldDef};
 use jsonschema::Validator;
 use serde_json::Value;
 
@@ -64,8 +64,12 @@ impl Target<'_> {
         &self.action.input["properties"][argument]
     }
 
+    /// Returns true if the schema or a rule requires an argument.
     fn is_required(&self, argument: &str) -> bool {
-        self.action.input["required"].as_array().is_some_and(|required| required.iter().any(|name| name == argument))
+        let by_rule = |rule: &Rule| matches!(rule, Rule::Required { argument: required } if required == argument);
+        let required = self.action.input["required"].as_array();
+        required.is_some_and(|required| required.iter().any(|name| name == argument))
+            || self.action.rules.iter().any(by_rule)
     }
 
     /// Returns true if the schema rejects the intended arguments with `argument`, a name or a path, set to `value`.

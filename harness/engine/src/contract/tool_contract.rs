@@ -217,11 +217,9 @@ fn presenter_contract(presenter: &Presenter) -> PresenterContract {
 }
 
 fn inflation_risk(action: &Action) -> InflationRisk {
-    if !matches!(action.handler, Handler::Select { .. }) {
-        return InflationRisk::Low;
-    }
+    let Handler::Select { page, .. } = &action.handler else { return InflationRisk::Low };
     let presenter = action.presenter.as_ref();
-    let rows = presenter.is_some_and(|presenter| presenter.max.is_some());
+    let rows = page.is_some() || presenter.is_some_and(|presenter| presenter.max.is_some());
     let bytes = presenter.is_some_and(|presenter| presenter.egress_max_bytes.is_some());
     match (rows, bytes) {
         (true, true) => InflationRisk::Low,

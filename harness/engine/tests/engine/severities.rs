@@ -331,6 +331,10 @@ fn inflation_risk_is_the_worst_lists() {
     assert_eq!(economics(&tool), ("critical", true));
     tool.actions[1].input["properties"]["limit"] = json!({"type": "integer"});
     assert_eq!(economics(&tool), ("high", true));
+    // A page has a limit on rows.
+    let Handler::Select { page, .. } = &mut tool.actions[1].handler else { panic!() };
+    *page = Some(20);
+    assert_eq!(economics(&tool), ("medium", false));
     // An action that returns one row cannot grow.
     tool.actions.remove(1);
     assert_eq!(economics(&tool), ("low", false));
