@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that meets a surprise shall panic")]
 
+mod coverage;
 mod errors;
 mod expectations;
 mod findings;
