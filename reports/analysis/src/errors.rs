@@ -14,7 +14,7 @@ pub(crate) mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use healbench_core::{CallRecord, CellRef, EpisodeRecord, ErrorKind, Plan};
+use healbench_core::{CallRecord, CellRef, Condition, EpisodeRecord, ErrorKind, Plan};
 use healbench_store::RunManifest;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -175,7 +175,8 @@ pub struct TaskRate {
     pub interval: Option<Interval>,
 }
 
-/// The errors of one tool with texts of one kind.
+/// The errors of one tool with texts of one kind. Where the template is only a part of what was sent, such as the message of JSON or the
+/// beginning of a long text, each error format and level of content has its own.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ErrorText {
     /// The tool as the agent named it.
@@ -253,7 +254,7 @@ pub fn error_texts(
         }
         Ok(())
     })?;
-    let mut counter = Counter::new(query, Texts::read(run, plan.is_trace())?);
+    let mut counter = Counter::new(query, Texts::read(run, plan.is_trace())?, plan);
     let mut calls: Vec<CallRecord> = Vec::new();
     run.for_each_call(&mut |call| {
         if manifest.shell_tools.iter().any(|shell| **shell == *call.tool) {
@@ -285,13 +286,33 @@ struct Counter {
     texts: Texts,
     totals: Sums,
     groups: BTreeMap<GroupKey, Sums>,
-    /// By tool and masked text.
-    by_text: BTreeMap<(String, Option<String>), TextSums>,
+    /// The first condition with the same error format and content as each.
+    forms: Vec<usize>,
+    by_text: BTreeMap<TextKey, TextSums>,
+}
+
+/// Calls whose texts are one row.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct TextKey {
+    tool: String,
+    /// The text, masked or as a template; `None` if the run does not store it.
+    text: Option<String>,
+    /// The first condition with the same error format and content. `None` if the text is all that was sent: then it is the same under any.
+    form: Option<usize>,
 }
 
 impl Counter {
-    fn new(query: ErrorQuery, texts: Texts) -> Counter {
-        Counter { query, texts, totals: Sums::default(), groups: BTreeMap::new(), by_text: BTreeMap::new() }
+    fn new(query: ErrorQuery, texts: Texts, plan: &Plan) -> Counter {
+        let form = |condition: &Condition| (condition.format().clone(), condition.values.content);
+        let first = |condition: &Condition| plan.conditions.iter().position(|other| form(other) == form(condition));
+        Counter {
+            query,
+            texts,
+            totals: Sums::default(),
+            groups: BTreeMap::new(),
+            forms: plan.conditions.iter().filter_map(first).collect(),
+            by_text: BTreeMap::new(),
+        }
     }
 
     /// Adds the calls of an episode.
@@ -322,7 +343,9 @@ impl Counter {
                 Some(GroupKey::Name(kind.replace('_', " ")))
             }
         };
-        let text = self.by_text.entry((call.tool.to_string(), self.texts.masked(call))).or_default();
+        let form = self.forms.get(cell.condition).copied().filter(|_| !self.texts.is_whole(call));
+        let key_of_text = TextKey { tool: call.tool.to_string(), text: self.texts.masked(call), form };
+        let text = self.by_text.entry(key_of_text).or_default();
         text.add_reading(cell.condition, call, fields);
         let group = key.map(|key| self.groups.entry(key).or_default());
         for sums in [&mut self.totals, &mut text.sums].into_iter().chain(group) {
@@ -331,13 +354,13 @@ impl Counter {
     }
 
     fn finish(self, plan: &Plan) -> ErrorTexts {
-        let mut rows: BTreeMap<(String, Option<String>), TextSums> = BTreeMap::new();
-        for ((tool, masked), sums) in self.by_text {
-            let template = masked.map(|masked| self.texts.template(&tool, &masked));
-            rows.entry((tool, template)).or_default().merge(sums);
+        let mut rows: BTreeMap<TextKey, TextSums> = BTreeMap::new();
+        for (key, sums) in self.by_text {
+            let text = key.text.as_ref().map(|masked| self.texts.template(&key.tool, masked));
+            rows.entry(TextKey { text, ..key }).or_default().merge(sums);
         }
         let mut texts: Vec<ErrorText> =
-            rows.into_iter().map(|((tool, template), sums)| sums.finish(plan, tool, template)).collect();
+            rows.into_iter().map(|(key, sums)| sums.finish(plan, key.tool, key.text)).collect();
         let order = self.query.order;
         // The order of rows that are equal in all of these is that of their names.
         texts.sort_by_key(|text| {

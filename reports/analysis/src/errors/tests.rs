@@ -296,6 +296,30 @@ fn texts_are_ranked_by_what_they_cost() {
 }
 
 #[test]
+fn a_message_of_another_format_is_another_text() {
+    let rows = rows(&[
+        &["a 1 ! gone away"],
+        &[r#"a 1 ! {"title":"x","detail":"gone away"}"#],
+        &[r#"a 1 ! {"title":"y","detail":"gone away"}"#],
+        &["a 1 ! gone away"],
+        &["a 1 ! gone away"],
+    ]);
+    let mut manifest = manifest(1);
+    let without = |bits, format| Condition::new(Guardrails::from_bits(bits), format);
+    manifest.plan.conditions = vec![
+        without(15, ErrorFormat::ZodLines),
+        without(15, ErrorFormat::ProblemJson),
+        without(7, ErrorFormat::ProblemJson),
+    ];
+    let labels: Vec<String> = manifest.plan.conditions.iter().map(Condition::label).collect();
+    let found = error_texts(&rows, &manifest, ErrorQuery::default(), &|_| true).unwrap();
+    let shown = found.texts.iter().map(|text| (text.template.as_deref(), text.counts.calls, &text.conditions[..]));
+    // The message within JSON is a part of the text; the line that is all of it is the same under both formats.
+    let gone = Some("gone away");
+    assert_eq!(shown.collect::<Vec<_>>(), [(gone, 2, &labels[1..]), (gone, 3, &labels[..2])]);
+}
+
+#[test]
 fn orders_put_the_largest_first() {
     let rows = rows(&[
         &["a 1 ! a long text that costs much", "a 2"],

@@ -13,9 +13,16 @@ use crate::run_rows::RunRows;
 /// The largest number of masked texts, and of calls, that are kept for calls that repeat others.
 const MAX_KEPT: usize = 1 << 14;
 
+/// What a template is made of.
+struct Message {
+    text: String,
+    /// True if it is one line, and all that was sent.
+    is_whole: bool,
+}
+
 pub(super) struct Texts {
     /// The messages by the hash of the response.
-    messages: HashMap<u64, String>,
+    messages: HashMap<u64, Message>,
     /// Masked texts, by the response and a hash of the arguments.
     masked: HashMap<(u64, u64), String>,
     /// Hashes of tools and arguments whose names are known.
@@ -34,7 +41,9 @@ impl Texts {
         run.for_each_error_response(&mut |response| {
             let unwrapped = response.unguarded_text.clone().filter(|_| is_trace);
             let text = unwrapped.unwrap_or_else(|| response.text());
-            messages.insert(response.response_hash, template::message(&text));
+            let message = template::message(&text);
+            let is_whole = message == text.trim() && !message.contains('\n') && message.len() <= template::MAX_CHARS;
+            messages.insert(response.response_hash, Message { text: message, is_whole });
         })?;
         Ok(Texts { messages, masked: HashMap::new(), seen: HashSet::new(), names: template::Names::default() })
     }
@@ -55,9 +64,14 @@ impl Texts {
         self.names.add(&call.tool, &serde_json::from_str(&call.arguments).unwrap_or_default());
     }
 
+    /// Returns true if the template of a failed call's text is all that was sent.
+    pub(super) fn is_whole(&self, call: &CallRecord) -> bool {
+        self.messages.get(&call.response_hash).is_none_or(|message| message.is_whole)
+    }
+
     /// Returns the text of a failed call after the first step of masking; `None` if the run does not store it.
     pub(super) fn masked(&mut self, call: &CallRecord) -> Option<String> {
-        let message = self.messages.get(&call.response_hash)?;
+        let message = &self.messages.get(&call.response_hash)?.text;
         let key = (call.response_hash, hash_of(&call.arguments));
         if let Some(masked) = self.masked.get(&key) {
             return Some(masked.clone());
