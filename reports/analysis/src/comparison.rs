@@ -100,8 +100,8 @@ pub struct MetricDifference {
     pub candidate: Option<f64>,
     /// The mean difference.
     pub difference: Option<f64>,
-    /// What other scenarios of the same suites would show, with clusters of scenarios as a sample; null for fewer than two clusters, and
-    /// for a rate that is equal in every pair.
+    /// What other scenarios of the same suites would show, with clusters of scenarios as a sample, of this difference alone: not adjusted
+    /// for others, as the verdict is. Null for fewer than two clusters, and for a rate that is equal in every pair.
     pub interval: Option<Interval>,
     /// The method of the interval and of the p-value.
     pub method: Option<Method>,

@@ -362,8 +362,8 @@ pub struct PairedDifference {
     pub unmatched: u64,
     /// `(gains - losses) / pairs`, from -1 to 1; null without pairs.
     pub difference: Option<f64>,
-    /// What other scenarios of the same suites would show; null for fewer than two clusters of scenarios, and for equal outcomes in
-    /// every trial.
+    /// What other scenarios of the same suites would show, of this pair alone: not adjusted for others, as the verdict is. Null for fewer
+    /// than two clusters of scenarios, and for equal outcomes in every trial.
     pub interval: Option<Interval>,
     /// The method of the interval and of the p-value.
     pub method: Option<Method>,
@@ -419,7 +419,7 @@ pub struct Effect {
     pub p_value: Option<f64>,
     /// The same, adjusted by Holm for all pairs of conditions of the agent.
     pub p_adjusted: Option<f64>,
-    /// The conclusion on success.
+    /// The conclusion on success, by the adjusted p-value; the interval is of this effect alone.
     pub verdict: Verdict,
     /// On the tokens of an episode, whatever its outcome: those of calls, responses and prose.
     pub tokens: Difference,

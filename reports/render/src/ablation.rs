@@ -3,11 +3,12 @@
 use healbench_core::ErrorFormat;
 
 use super::labels::{
-    Detail, Estimate, INDENT, TerminalOptions, align_estimates, clear_paint, plain_cell, points_or_equal,
+    Detail, Estimate, INDENT, TerminalOptions, align_estimates, clear_paint, pair_interval, plain_cell, points_or_equal,
 };
 use super::methods::Methods;
-use super::number::{UNKNOWN, amount_interval, count, percent, points_interval, signed_amount};
-use healbench_analysis::{Ablation, Effect, Report};
+use super::number::{UNKNOWN, amount_interval, count, percent, signed_amount};
+use healbench_analysis::statistics::Interval;
+use healbench_analysis::{Ablation, Effect, Report, Verdict};
 use healbench_text::{Paint, StyledSpan, Table, TableLine, plain_text};
 
 /// Returns the table of these effects with an empty line before it; empty without effects.
@@ -19,6 +20,12 @@ pub(super) fn lines(report: &Report, shown: &[Ablation], options: TerminalOption
     let mut lines = vec![String::new()];
     lines.extend(table.lines(options.width, options.color));
     lines
+}
+
+/// Returns the intervals of all effects on success.
+pub(super) fn intervals(report: &Report) -> impl Iterator<Item = (Option<Interval>, Verdict)> {
+    let effects = report.ablation.iter().flat_map(|of| [&of.main, &of.interactions, &of.one_in, &of.one_out]).flatten();
+    effects.map(|effect| (effect.success.interval, effect.verdict))
 }
 
 /// Returns the notes on how to read the table.
@@ -118,7 +125,8 @@ fn format_matched(effect: &Effect) -> String {
 }
 
 pub(super) fn success_effect(effect: &Effect, intervals: bool) -> Estimate {
-    let shown = effect.success.interval.filter(|_| intervals).map(points_interval);
+    let shown = effect.success.interval.filter(|_| intervals);
+    let shown = shown.map(|interval| pair_interval(interval, effect.verdict));
     let value = effect.success.difference.map(|difference| points_or_equal(difference, effect.verdict));
     estimate(value, shown, clear_paint(effect.verdict, effect.success.difference, [Paint::Green, Paint::Red]))
 }

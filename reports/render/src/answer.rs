@@ -3,9 +3,8 @@
 mod choice;
 
 use self::choice::choice_text;
-use super::number::{
-    count, p_value, percent, percent_interval, pluralize, points, points_interval, rate_amount, rate_percent,
-};
+use super::number::{count, p_value, percent, percent_interval, pluralize, points, rate_amount, rate_percent};
+use crate::labels::pair_interval_in_words;
 use healbench_analysis::{
     AgentGain, Agents, Alone, Answer, Carried, Carrier, Claims, ConditionResult, ContentAndForm, EQUIVALENCE, Finding,
     Gain, POWER, Pair, Rate, RecordedModels, Server, Single, SwitchEffect, Verdict, Who, WithoutEach,
@@ -156,15 +155,15 @@ fn estimate_in_points(gain: &Gain) -> String {
     with_interval(gain, " points")
 }
 
-/// Where only the adjustment for several comparisons says that a difference is unclear, its p-value is added.
+/// Where only the adjustment for several comparisons says that a difference is unclear, the interval is said to be of this pair alone.
 fn with_interval(gain: &Gain, unit: &str) -> String {
     let difference = gain.difference.map_or(super::number::UNKNOWN.to_owned(), points);
-    let interval = gain.interval.map(|interval| format!(" {}", points_interval(interval))).unwrap_or_default();
+    let interval = gain.interval.map(|interval| format!(" {}", pair_interval_in_words(interval, gain.verdict)));
+    let interval = interval.unwrap_or_default();
     let interval = if gain.verdict == Verdict::Equal { String::new() } else { interval };
-    let excludes_zero = gain.interval.is_some_and(|interval| interval.lower > 0.0 || interval.upper < 0.0);
-    let adjusted = match gain.verdict {
-        Verdict::Unclear if excludes_zero => format!(", adjusted p {}", p_value(gain.p_adjusted)),
-        _ => String::new(),
+    let adjusted = match gain.interval.is_some_and(|interval| gain.verdict.is_of_pair_alone(interval)) {
+        true => format!(", adjusted p {}", p_value(gain.p_adjusted)),
+        false => String::new(),
     };
     format!("{difference}{unit}{interval}{adjusted}")
 }

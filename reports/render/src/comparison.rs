@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use healbench_core::AgentKind;
 
 use super::labels::{
-    Estimate, INDENT, READERS_NOTE, align_estimates, clear_paint, condition_label, plain_cell, points_or_equal,
+    Estimate, INDENT, READERS_NOTE, align_estimates, clear_paint, condition_label, pair_interval, pair_note,
+    plain_cell, points_or_equal,
 };
 use super::methods::Methods;
 use super::number::{
@@ -150,7 +151,7 @@ pub(super) fn estimate(entry: Option<&MetricDifference>, intervals: bool) -> Est
 
 pub(super) fn format_interval(entry: &MetricDifference) -> Option<String> {
     entry.interval.map(|interval| match entry.metric.is_rate() {
-        true => points_interval(interval),
+        true => pair_interval(interval, entry.verdict),
         false => amount_interval(interval),
     })
 }
@@ -397,6 +398,8 @@ pub(super) fn notes(comparison: &Comparison, changed: &[&CellComparison]) -> Vec
             Methods::of_comparison(comparison).with_rest("all that is no rate")
         ));
     }
+    let rates = changed.iter().flat_map(|cell| &cell.metrics).filter(|entry| entry.metric.is_rate());
+    notes.extend(pair_note(rates.map(|entry| (entry.interval, entry.verdict))).map(str::to_owned));
     if changed.iter().any(|cell| this_suite(metric_difference(cell, Metric::Success)) == EXACT) {
         notes.push("exact: the same seed gives the same rows again; another one draws other mistakes.".to_owned());
     }

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use healbench_core::{Condition, ErrorFormat, Guardrails};
 use unicode_width::UnicodeWidthStr as _;
 
-use super::number::points;
+use super::number::{points, points_interval};
+use healbench_analysis::statistics::Interval;
 use healbench_analysis::{Report, ReportRow, Verdict};
 use healbench_text::{Paint, StyledSpan, TableCell, plain_text};
 
@@ -47,6 +48,36 @@ pub(super) fn clear_paint(verdict: Verdict, difference: Option<f64>, [above, bel
 /// A difference in points, or `equal` for equal outcomes in every trial.
 pub(super) fn points_or_equal(difference: f64, verdict: Verdict) -> String {
     if verdict == Verdict::Equal { "equal".to_owned() } else { points(difference) }
+}
+
+/// The note on the mark of [`pair_interval`].
+pub(super) const PAIR_NOTE: &str =
+    "†: an interval of this pair alone. Adjusted for all that are compared, the difference is not clear.";
+
+/// An interval in points, marked if it excludes 0 although the verdict, which is adjusted, is not clear: `[33, 90]†`.
+pub(super) fn pair_interval(interval: Interval, verdict: Verdict) -> String {
+    let mark = if verdict.is_of_pair_alone(interval) { "†" } else { "" };
+    format!("{}{mark}", points_interval(interval))
+}
+
+/// The same in words: `[33, 90] of this pair alone`.
+pub(super) fn pair_interval_in_words(interval: Interval, verdict: Verdict) -> String {
+    let alone = if verdict.is_of_pair_alone(interval) { " of this pair alone" } else { "" };
+    format!("{}{alone}", points_interval(interval))
+}
+
+/// Returns [`PAIR_NOTE`] if one of these intervals is marked.
+pub(super) fn pair_note(shown: impl IntoIterator<Item = (Option<Interval>, Verdict)>) -> Option<&'static str> {
+    let is_marked = |(interval, verdict): (Option<Interval>, Verdict)| {
+        interval.is_some_and(|interval| verdict.is_of_pair_alone(interval))
+    };
+    shown.into_iter().any(is_marked).then_some(PAIR_NOTE)
+}
+
+/// Returns the intervals of the rows' differences to the reference.
+pub(super) fn row_intervals(report: &Report) -> impl Iterator<Item = (Option<Interval>, Verdict)> {
+    let rows = report.agents.iter().flat_map(|agent| &agent.rows);
+    rows.filter_map(|row| row.vs_reference).map(|paired| (paired.interval, paired.verdict))
 }
 
 /// The amount of detail of a report.

@@ -2,11 +2,13 @@
 
 use healbench_text::escape_markdown;
 
-use super::ablation::{ablation_title, sections, success_effect, token_effect};
+use super::ablation::{self, ablation_title, sections, success_effect, token_effect};
 use super::answer::{recorded_models, sentences};
 use super::errors::{left_out, markdown_section};
-use super::labels::{Detail, Estimate, points_or_equal, row_label};
-use super::matrix::{interaction_label, interaction_note};
+use super::labels::{
+    Detail, Estimate, pair_interval, pair_interval_in_words, pair_note, points_or_equal, row_intervals, row_label,
+};
+use super::matrix::{interaction_label, interaction_note, intervals as matrix_intervals};
 use super::methods::Methods;
 use super::number::{
     UNKNOWN, amount_interval, count, money, p_value, percent, percent_interval, pluralize, points, points_interval,
@@ -129,7 +131,9 @@ fn headline_sentence(agent: &AgentReport, left: &ReportRow, right: &ReportRow) -
     if let Some(difference) = comparison.success.difference {
         let this_suite = comparison.success.this_suite.map(|this_suite| points_interval(this_suite.interval));
         let this_suite = this_suite.map(|interval| format!(" this suite {interval}")).unwrap_or_default();
-        let interval = format_interval(comparison.success.interval, points_interval) + &this_suite;
+        let interval = comparison.success.interval;
+        let interval = interval.map(|of| format!(" {}", pair_interval_in_words(of, comparison.success.verdict)));
+        let interval = interval.unwrap_or_default() + &this_suite;
         text.push_str(&match comparison.success.verdict {
             Verdict::Equal => ": **equal**".to_owned(),
             _ => format!(": **{} points**{interval}, p {}", points(difference), p_value(comparison.success.p_adjusted)),
@@ -156,6 +160,10 @@ fn headline_sentence(agent: &AgentReport, left: &ReportRow, right: &ReportRow) -
 
 fn format_interval(interval: Option<Interval>, text: fn(Interval) -> String) -> String {
     interval.map(|interval| format!(" {}", text(interval))).unwrap_or_default()
+}
+
+fn format_pair_interval(interval: Option<Interval>, verdict: Verdict) -> String {
+    interval.map(|interval| format!(" {}", pair_interval(interval, verdict))).unwrap_or_default()
 }
 
 /// Formats the rows in at most `room` lines.
@@ -199,7 +207,7 @@ fn rows(report: &Report, room: usize) -> Vec<String> {
 
 fn versus(paired: PairedDifference) -> Option<String> {
     let difference = points_or_equal(paired.difference?, paired.verdict);
-    Some(format!("{difference}{}", format_interval(paired.interval, points_interval)))
+    Some(format!("{difference}{}", format_pair_interval(paired.interval, paired.verdict)))
 }
 
 fn effects(report: &Report) -> Vec<String> {
@@ -260,7 +268,7 @@ fn cell(cell: Option<&MatrixCell>) -> String {
     let success = cell.differences.iter().find(|entry| entry.metric == Metric::Success);
     let difference = success.and_then(|entry| {
         let difference = points_or_equal(entry.difference?, entry.verdict);
-        Some(format!(" {difference}{}", format_interval(entry.interval, points_interval)))
+        Some(format!(" {difference}{}", format_pair_interval(entry.interval, entry.verdict)))
     });
     format!("{}{}", rate_percent(cell.success), difference.unwrap_or_default())
 }
@@ -272,6 +280,9 @@ fn notes(report: &Report) -> Vec<String> {
          run again (Wilson).",
         Methods::of_report(report).with_rest("the rest")
     )];
+    let shown =
+        row_intervals(report).chain(ablation::intervals(report)).chain(report.matrix.iter().flat_map(matrix_intervals));
+    notes.extend(pair_note(shown).map(str::to_owned));
     if report.headline.is_some() {
         notes.push("p: for other scenarios, adjusted by Holm for all pairs of conditions of an agent.".to_owned());
         if report.agents.iter().any(|agent| agent.headline.is_some_and(|comparison| comparison.success.unmatched > 0)) {

@@ -3,11 +3,12 @@
 use unicode_width::UnicodeWidthStr as _;
 
 use super::comparison::{estimate, format_difference, paint};
-use super::labels::{Estimate, INDENT, READERS_NOTE, align_estimates, plain_cell};
+use super::labels::{Estimate, INDENT, READERS_NOTE, align_estimates, pair_note, plain_cell};
 use super::methods::Methods;
 use super::number::{
     UNKNOWN, count, p_value, percent, percent_digits, pluralize, points, points_interval, rate_percent,
 };
+use healbench_analysis::statistics::Interval;
 use healbench_analysis::{Axis, Interaction, Matrix, MatrixCell, MatrixColumn, Metric, MetricDifference, Verdict};
 use healbench_text::{Paint, StyledSpan, Table, TableCell, TableLine, plain_text, wrap};
 
@@ -192,7 +193,7 @@ pub(super) fn interaction_note(matrix: &Matrix) -> Option<String> {
     let first = matrix.interactions.first()?;
     Some(format!(
         "interaction: the difference of a level of content to {} in one format, minus that difference in {}, in trials that all four \
-         conditions have. Student's t over scenarios; p adjusted by Holm for all interactions. No interval where no scenario differs \
+         conditions have. Student's t over scenarios, each interval for its interaction alone; p adjusted by Holm for all interactions. No interval where no scenario differs \
          from another.",
         plain_text(&first.reference_content),
         plain_text(&first.reference_format)
@@ -202,6 +203,12 @@ pub(super) fn interaction_note(matrix: &Matrix) -> Option<String> {
 /// The comparisons that p-values of success are adjusted for.
 pub(super) fn adjusted_for(matrix: &Matrix) -> &'static str {
     if matrix.axis == Axis::Agent { "the whole matrix" } else { "all pairs of conditions of an agent" }
+}
+
+/// Returns the intervals of the differences in success.
+pub(super) fn intervals(matrix: &Matrix) -> impl Iterator<Item = (Option<Interval>, Verdict)> {
+    let cells = matrix.columns.iter().flat_map(|column| column.cells.iter().flatten());
+    cells.filter_map(|cell| metric_difference(cell, Metric::Success)).map(|entry| (entry.interval, entry.verdict))
 }
 
 pub(super) fn notes(matrix: &Matrix) -> Vec<String> {
@@ -214,6 +221,7 @@ pub(super) fn notes(matrix: &Matrix) -> Vec<String> {
         adjusted_for(matrix),
         if matrix.columns.len() > 1 { "; * where a difference is clear" } else { "" }
     )];
+    notes.extend(pair_note(intervals(matrix)).map(str::to_owned));
     notes.extend(interaction_note(matrix));
     if matrix.unpaired > 0 {
         notes.push(format!(

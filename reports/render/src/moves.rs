@@ -261,12 +261,11 @@ fn without_parentheses(text: &str) -> String {
 /// Returns the note on rows of simulated readers, with what each was fitted to.
 pub(super) fn fitted_readers(readers: &[&AgentReport]) -> String {
     if readers.iter().all(|reader| reader.fitted.is_none()) {
-        return "Rows of simulated readers (`scripted:`), fitted to no model, show how far a text gets them."
-            .to_owned();
+        return FITTED_TO_NONE.to_owned();
     }
     let mut said: Vec<(String, Vec<&str>)> = Vec::new();
     for reader in readers {
-        let name = reader.agent.split_once(':').map_or(reader.agent.as_str(), |(_, name)| name);
+        let name = profile_name(reader);
         let to = match &reader.fitted {
             None => "not fitted".to_owned(),
             Some(fitted) => format!("fitted to {}, {}", without_parentheses(&fitted.source), fitted.date),
@@ -279,6 +278,24 @@ pub(super) fn fitted_readers(readers: &[&AgentReport]) -> String {
     let said = said.into_iter().map(|(text, names)| format!("{}: {text}", names.join(", ")));
     let said = said.collect::<Vec<String>>().join("; ");
     format!("{READERS_NOTE} {}.", plain_text(&said))
+}
+
+/// Returns the same note with the names of those that were fitted alone.
+pub(super) fn fitted_readers_in_short(readers: &[&AgentReport]) -> String {
+    let fitted = readers.iter().filter(|reader| reader.fitted.is_some()).map(|reader| profile_name(reader));
+    let fitted: Vec<&str> = fitted.collect();
+    match fitted.is_empty() {
+        true => FITTED_TO_NONE.to_owned(),
+        false => format!("{READERS_NOTE} Fitted to logs: {}.", plain_text(&fitted.join(", "))),
+    }
+}
+
+const FITTED_TO_NONE: &str =
+    "Rows of simulated readers (`scripted:`), fitted to no model, show how far a text gets them.";
+
+/// Returns the name of a simulated reader's profile.
+fn profile_name(reader: &AgentReport) -> &str {
+    reader.agent.split_once(':').map_or(reader.agent.as_str(), |(_, name)| name)
 }
 
 fn prediction_table(title: &str, shares: &[SharePrediction]) -> Table {

@@ -53,6 +53,8 @@ fn a_fitted_reader_is_written_judged_played_and_named_in_reports() {
         "run",
     ];
     let report = sandbox.ok(&run).out.replace('\n', " ");
+    assert!(report.contains("Fitted to logs: m-1.toml."), "{report}");
+    let report = sandbox.ok(&["report", "run", "--all"]).out.replace('\n', " ");
     let note = "m-1.toml: fitted to our logs, MIT, 20";
     assert!(report.contains(note) && report.contains("typical: not fitted"), "{report}");
     let report: Value = serde_json::from_str(&sandbox.ok(&["report", "run", "--output=json"]).out).unwrap();

@@ -3,10 +3,10 @@
 use maud::{Markup, html};
 
 use super::{estimate, sort_header, sort_key, visible};
-use crate::labels::{condition_label, points_or_equal};
+use crate::labels::{condition_label, pair_interval, points_or_equal};
 use crate::number::{
     UNKNOWN, amount, amount_interval, count, metric_value, money, p_value, percent, percent_interval, pluralize,
-    points_interval, seconds, signed_amount,
+    seconds, signed_amount,
 };
 use healbench_analysis::{
     AgentReport, Difference, Group, Report, ReportRow, RowMetric, RowMetricEntry, Unit, agents_by_information,
@@ -181,7 +181,7 @@ fn success_columns() -> Vec<Column> {
             |row| {
                 let paired = row.vs_reference;
                 let value = paired.and_then(|paired| Some(points_or_equal(paired.difference?, paired.verdict)));
-                estimate(value, paired.and_then(|paired| paired.interval).map(points_interval))
+                estimate(value, paired.and_then(|paired| Some(pair_interval(paired.interval?, paired.verdict))))
             },
         ),
         Column::new(

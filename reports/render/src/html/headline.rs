@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::interval_axis::Axis;
 use super::visible;
-use crate::labels::{clear_sign, row_label};
+use crate::labels::{clear_sign, pair_interval_in_words, row_label};
 use crate::number::{
     UNKNOWN, amount, amount_interval, money, p_value, percent_interval, pluralize, points, points_interval,
     rate_amount, rate_decimal, rate_percent, signed_amount,
@@ -92,7 +92,7 @@ fn card((agent, index): (&AgentReport, usize), axis: Axis, left: &ReportRow, rig
             } @else if let Some(difference) = difference {
                 div {
                     b { (points(difference)) " points" }
-                    @if let Some(interval) = comparison.success.interval { " " (points_interval(interval)) }
+                    @if let Some(interval) = comparison.success.interval { " " (pair_interval_in_words(interval, verdict)) }
                     @if let Some(this_suite) = comparison.success.this_suite {
                         " " span.sure { "this suite " (points_interval(this_suite.interval)) }
                     }

@@ -3,11 +3,11 @@
 use maud::{Markup, html};
 
 use super::{estimate, visible};
-use crate::comparison::format_difference;
-use crate::labels::clear_sign;
-use crate::matrix::adjusted_for;
+use crate::comparison::{format_difference, format_interval};
+use crate::labels::{clear_sign, pair_note};
+use crate::matrix::{adjusted_for, intervals};
 use crate::methods::Methods;
-use crate::number::{p_value, percent, percent_interval, pluralize, points_interval};
+use crate::number::{p_value, percent, percent_interval, pluralize};
 use healbench_analysis::{Matrix, MatrixCell, Metric};
 
 /// The largest number of columns of the matrix in a page.
@@ -22,9 +22,10 @@ pub(super) fn heat_map(matrix: &Matrix) -> Markup {
         h2 #matrix { (what) " compared" }
         p.note {
             "Success, and the difference to " b { (visible(&matrix.reference)) } " in points, over pairs of the same scenario and trial, with "
-            "the interval for other scenarios of these suites" (Methods::of_matrix(matrix).of_points()) ". The shade grows with the difference. "
+            "the interval for other scenarios of these suites" (Methods::of_matrix(matrix).with_rest("tokens")) ". The shade grows with the difference. "
             "p: of the same statistic, adjusted by Holm for " (adjusted_for(matrix)) "; clear differences are framed, with ▲ where more succeed and ▼ where "
-            "fewer do."
+            "fewer do. tokens: the difference in billed tokens per episode."
+            @if let Some(note) = pair_note(intervals(matrix)) { " " (note) }
         }
         div.scroll tabindex="0" role="region" aria-label=(what) {
             table.heat {
@@ -138,7 +139,8 @@ fn shade(difference: f64) -> &'static str {
 
 fn cell(cell: Option<&MatrixCell>) -> Markup {
     let Some(cell) = cell else { return html! { td { span.hidden-text { "not in the plan" } } } };
-    let success = cell.differences.iter().find(|entry| entry.metric == Metric::Success);
+    let of = |metric| cell.differences.iter().find(|entry| entry.metric == metric);
+    let (success, tokens) = (of(Metric::Success), of(Metric::BilledTokens));
     let difference = success.and_then(|entry| entry.difference).unwrap_or(0.0);
     let sign = success.map_or(0, |entry| clear_sign(entry.verdict, entry.difference));
     let mark = match sign {
@@ -152,9 +154,12 @@ fn cell(cell: Option<&MatrixCell>) -> Markup {
             div.much { (estimate(cell.success.rate.map(percent), None)) }
             @if let Some(entry) = success {
                 @if entry.difference.is_some() {
-                    div.how { (mark) (format_difference(entry)) @if let Some(interval) = entry.interval { " " (points_interval(interval)) } }
+                    div.how { (mark) (format_difference(entry)) @if let Some(interval) = format_interval(entry) { " " (interval) } }
                 }
                 @if entry.p_adjusted.is_some() { div.how { "p " (p_value(entry.p_adjusted)) } }
+                @if let Some(entry) = tokens.filter(|entry| entry.difference.is_some()) {
+                    div.how { "tokens " (format_difference(entry)) @if let Some(interval) = format_interval(entry) { " " (interval) } }
+                }
             } @else if let Some(interval) = cell.success_interval {
                 div.how { (percent_interval(interval)) }
             }

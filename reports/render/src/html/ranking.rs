@@ -4,10 +4,8 @@ use maud::{Markup, html};
 
 use super::interval_axis::Axis;
 use super::{estimate, visible};
-use crate::labels::{is_reference, points_or_equal, row_label};
-use crate::number::{
-    amount_interval, percent_interval, pluralize, points_interval, rate_amount, rate_percent, signed_amount,
-};
+use crate::labels::{is_reference, pair_interval, pair_note, points_or_equal, row_intervals, row_label};
+use crate::number::{amount_interval, percent_interval, pluralize, rate_amount, rate_percent, signed_amount};
 use healbench_analysis::{AgentReport, Report, ReportRow, RowMetric, Verdict};
 
 /// The largest number of ranked conditions of an agent.
@@ -29,6 +27,7 @@ pub(super) fn rankings(report: &Report) -> Markup {
             "Conditions by success"
             @if let Some(reference) = &reference { ", each with its difference to " b { (reference) } " in points over pairs of the same scenario and trial. A filled mark: a clear difference" }
             "."
+            @if let Some(note) = pair_note(row_intervals(report)) { " " (note) }
         }
         @for (index, agent) in report.agents_by_spread().into_iter().enumerate() {
             details.map open[index < MAX_OPEN] {
@@ -107,7 +106,7 @@ fn difference(row: &ReportRow, axis: Axis, agent: usize) -> Markup {
     let interval = paired.and_then(|paired| paired.interval);
     let verdict = paired.map_or(Verdict::Unknown, |paired| paired.verdict);
     html! {
-        td { @if paired.is_none() { span.badge { "reference" } } @else { (estimate(value.map(|value| points_or_equal(value, verdict)), interval.map(points_interval))) } }
+        td { @if paired.is_none() { span.badge { "reference" } } @else { (estimate(value.map(|value| points_or_equal(value, verdict)), interval.map(|interval| pair_interval(interval, verdict)))) } }
         td.axis { (axis.mark(value, interval, verdict, agent)) }
     }
 }

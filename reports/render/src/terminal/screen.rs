@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::{agent_notes, answer_lines, closing, exclusion_notes, fitting_summary, head, reference_row};
+use super::notes::{exclusion_notes, model_notes, reference_row, short_readers_note};
+use super::{answer_lines, closing, fitting_summary, head};
 use crate::ablation;
 use crate::answer::sentences;
-use crate::labels::{TerminalOptions, condition_label};
+use crate::labels::{TerminalOptions, condition_label, pair_note, row_intervals};
 use crate::number::{count, percent, pluralize};
 use healbench_analysis::{Ablation, Finding, Report, Selection, agents_by_information, select};
 use healbench_text::{plain_text, wrap};
@@ -15,6 +16,8 @@ const ANSWER_LINES: [usize; 2] = [7, 4];
 const WIDE: usize = 80;
 /// The fewest lines of the table of effects that say something.
 const EFFECT_LINES: usize = 8;
+/// The fewest lines of the first table beside a whole answer: headings, the title of an agent, and three rows.
+const TABLE_LINES: usize = 6;
 /// The title of an agent stands above its rows.
 const LINES_PER_AGENT: usize = 1;
 /// The lines of a table's headings.
@@ -34,8 +37,11 @@ pub(super) fn lines(report: &Report, options: TerminalOptions, most: usize) -> V
     let all_rows = select(report, usize::MAX, LINES_PER_AGENT);
     let rows_need: usize = all_rows.agents.iter().map(|agent| agent.rows.len() + LINES_PER_AGENT).sum();
     let spare = most.saturating_sub(fixed + HEADINGS + rows_need);
-    let room =
-        if answer_needs <= spare { answer_needs } else { spare.max(ANSWER_LINES[usize::from(options.width < WIDE)]) };
+    let fits_beside_rows = report.ablation.is_empty() && fixed + TABLE_LINES + answer_needs <= most;
+    let room = match answer_needs <= spare || fits_beside_rows {
+        true => answer_needs,
+        false => spare.max(ANSWER_LINES[usize::from(options.width < WIDE)]),
+    };
     let kept = kept_sentences(report, &sentences, room);
     let answer: Vec<String> = kept.iter().flat_map(|index| sentences[*index].clone()).collect();
     let room = most.saturating_sub(fixed + answer.len());
@@ -181,7 +187,9 @@ fn notes(report: &Report, options: TerminalOptions, left_out: &LeftOut) -> Vec<S
     if has_best {
         notes.push("*: clearly the best.".to_owned());
     }
-    notes.extend(agent_notes(report));
+    notes.extend(pair_note(row_intervals(report).chain(ablation::intervals(report))).map(str::to_owned));
+    notes.extend(short_readers_note(report));
+    notes.extend(model_notes(report));
     notes.extend(exclusion_notes(report));
     let mut hidden = Vec::new();
     if let Some((shown, all)) = left_out.rows {

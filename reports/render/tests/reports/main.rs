@@ -39,6 +39,7 @@ mod run_pairs;
 mod sample;
 mod schema;
 mod selection;
+mod statements;
 mod statistics;
 mod summary;
 mod summary_pairs;

@@ -109,6 +109,18 @@ pub(crate) fn points_interval(found: Option<Interval>) -> String {
     interval(found, signed)
 }
 
+/// An interval of a difference in success, marked if it says more than the verdict.
+pub(crate) fn pair_interval(found: Option<Interval>, verdict: Verdict) -> String {
+    let excludes_zero = found.is_some_and(|found| found.lower > 0.0 || found.upper < 0.0);
+    let mark = if excludes_zero && verdict != Verdict::Clear { "†" } else { "" };
+    points_interval(found) + mark
+}
+
+/// The same in words.
+pub(crate) fn pair_interval_in_words(found: Option<Interval>, verdict: Verdict) -> String {
+    pair_interval(found, verdict).replace('†', " of this pair alone")
+}
+
 pub(crate) fn amount_interval(found: Option<Interval>) -> String {
     interval(found, bound)
 }
@@ -124,7 +136,7 @@ pub(crate) fn join_nonempty(words: &[&str]) -> String {
 
 pub(crate) fn points_effect(found: &Effect) -> String {
     let difference = found.success.difference.map(|difference| points_or_equal((difference, found.verdict)));
-    join_nonempty(&[&difference.unwrap_or(UNKNOWN.to_owned()), &points_interval(found.success.interval)])
+    join_nonempty(&[&difference.unwrap_or(UNKNOWN.to_owned()), &pair_interval(found.success.interval, found.verdict)])
 }
 
 pub(crate) fn amount_effect(found: Difference) -> String {
@@ -181,7 +193,10 @@ pub(crate) fn row_texts(row: &ReportRow) -> BTreeMap<&'static str, String> {
         ("success digits", rate(row.rate(RowMetric::Success), digits)),
         ("success interval", share_interval(row.success_interval)),
         ("vs reference", versus.map_or(UNKNOWN.to_owned(), points_or_equal)),
-        ("vs reference interval", points_interval(paired.and_then(|paired| paired.interval))),
+        (
+            "vs reference interval",
+            paired.map_or(String::new(), |paired| pair_interval(paired.interval, paired.verdict)),
+        ),
         ("p", known(paired.and_then(|paired| paired.p_adjusted), p_value)),
         ("recovered", rate(row.rate(RowMetric::Recovered), percent)),
         ("calls/success", rate(row.rate(RowMetric::CallsPerSuccess), rate_decimal)),

@@ -1,12 +1,10 @@
 //! Whatever an output says of two conditions of an agent is the same in every place: difference, interval, p-value, verdict and color.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use healbench_analysis::statistics::Interval;
 use healbench_analysis::{
-    Ablation, Axis, CallInChain, Finding, Gain, Matrix, Metric, MetricDifference, PairedDifference, Report,
-    ReportError, RunRows, Scope, Side, Verdict, matrix, summarize,
+    Ablation, Axis, CallInChain, Finding, Matrix, Metric, Report, ReportError, RunRows, Scope, Side, Verdict, matrix,
+    summarize,
 };
 use healbench_core::{
     AgentKind, BilledTokens, CallRecord, CellRef, Condition, EndedBy, EpisodeCounts, EpisodeRecord, ErrorFormat,
@@ -19,6 +17,7 @@ use healbench_text::plain_text;
 use crate::numbers::{self, row_label};
 use crate::pages::{all, classed, read, table, text};
 use crate::sample::{Draw, manifest, plan as sample_plan};
+use crate::statements::{Said, Statement};
 
 /// Episodes without calls.
 #[derive(Debug)]
@@ -130,100 +129,6 @@ fn random_rows(plan: &Plan, draw: &mut Draw) -> Memory {
         rows.push(EpisodeRecord { outcome, prose_tokens, ..self::episode(plan, episode, 500 + draw.below(500)) });
     }
     Memory(rows)
-}
-
-/// What is said of a pair.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Statement {
-    difference: Option<f64>,
-    interval: Option<Interval>,
-    p_adjusted: Option<f64>,
-    verdict: Verdict,
-}
-
-impl Statement {
-    fn reversed(self) -> Statement {
-        let interval = self.interval.map(|interval| Interval { lower: -interval.upper, upper: -interval.lower });
-        Statement { difference: self.difference.map(|difference| 0.0 - difference), interval, ..self }
-    }
-
-    fn is_equal_to(&self, other: &Statement) -> bool {
-        let near = |a: Option<f64>, b: Option<f64>| match (a, b) {
-            (Some(a), Some(b)) => (a - b).abs() < 1e-9,
-            (a, b) => a.is_none() && b.is_none(),
-        };
-        let ends = |of: &Statement| of.interval.map(|interval| (interval.lower, interval.upper)).unzip();
-        let (ours, theirs) = (ends(self), ends(other));
-        near(self.difference, other.difference)
-            && near(ours.0, theirs.0)
-            && near(ours.1, theirs.1)
-            && near(self.p_adjusted, other.p_adjusted)
-            && self.verdict == other.verdict
-    }
-
-    /// `+7 [-11, 28]`, or `equal`.
-    fn text(&self) -> String {
-        let Some(difference) = self.difference else { return numbers::UNKNOWN.to_owned() };
-        let number = numbers::points_or_equal((difference, self.verdict));
-        numbers::join_nonempty(&[&number, &numbers::points_interval(self.interval)])
-    }
-
-    /// 1 for clearly better, -1 for clearly worse.
-    fn sign(&self) -> i8 {
-        match self.difference {
-            Some(difference) if self.verdict == Verdict::Clear => {
-                if difference > 0.0 {
-                    1
-                } else {
-                    -1
-                }
-            }
-            _ => 0,
-        }
-    }
-}
-
-impl From<PairedDifference> for Statement {
-    fn from(of: PairedDifference) -> Statement {
-        let PairedDifference { difference, interval, p_adjusted, verdict, .. } = of;
-        Statement { difference, interval, p_adjusted, verdict }
-    }
-}
-
-impl From<&MetricDifference> for Statement {
-    fn from(of: &MetricDifference) -> Statement {
-        let MetricDifference { difference, interval, p_adjusted, verdict, .. } = *of;
-        Statement { difference, interval, p_adjusted, verdict }
-    }
-}
-
-impl From<Gain> for Statement {
-    fn from(of: Gain) -> Statement {
-        let Gain { difference, interval, p_adjusted, verdict, .. } = of;
-        Statement { difference, interval, p_adjusted, verdict }
-    }
-}
-
-/// What is said of each pair of an agent's conditions, and where it was said first.
-#[derive(Default)]
-struct Said(BTreeMap<(String, usize, usize), (Statement, &'static str)>);
-
-impl Said {
-    /// Notes a statement on `condition` compared with `other`.
-    fn note(&mut self, place: &'static str, agent: &str, [condition, other]: [usize; 2], statement: Statement) {
-        let (key, statement) = match condition < other {
-            true => ((agent.to_owned(), condition, other), statement),
-            false => ((agent.to_owned(), other, condition), statement.reversed()),
-        };
-        let (known, first) = *self.0.entry(key.clone()).or_insert((statement, place));
-        assert!(known.is_equal_to(&statement), "{key:?}: {first} {known:?}, {place} {statement:?}");
-    }
-
-    fn get(&self, agent: &str, condition: usize, other: usize) -> Option<Statement> {
-        let key = (agent.to_owned(), condition.min(other), condition.max(other));
-        let (statement, _) = self.0.get(&key)?;
-        Some(if condition < other { *statement } else { statement.reversed() })
-    }
 }
 
 /// Returns the condition of a row of a matrix.
@@ -341,17 +246,22 @@ fn check_terminal(said: &Said, report: &Report, reference: usize, shown: &str) {
     }
 }
 
-/// Checks that the estimates of the answer's sentences are those of pairs, in either direction.
+/// Checks that the estimates of the answer's sentences are those of pairs, in either direction, and that an interval is said to be of its pair
+/// alone where it is.
 fn check_sentences(said: &Said, sentences: &str) {
-    let known: Vec<String> = said.0.values().flat_map(|(one, _)| [*one, one.reversed()]).map(|of| of.text()).collect();
     let unsigned = |text: &str| text.trim_start_matches(['+', '(']).replace(" points", "");
-    let known: Vec<String> = known.iter().map(|text| unsigned(text)).collect();
+    let known: Vec<(String, bool)> = said
+        .statements()
+        .flat_map(|one| [one, one.reversed()])
+        .map(|of| (unsigned(&of.estimate()), of.is_of_pair_alone()))
+        .collect();
     for (at, _) in sentences.match_indices(" [") {
         let end = at + sentences[at..].find(']').unwrap();
         let before = sentences[..at].trim_end_matches(" points");
         let start = before.rfind(' ').map_or(0, |space| space + 1);
         let estimate = unsigned(&sentences[start..=end]);
-        assert!(known.contains(&estimate), "{estimate} is of no pair: {sentences}");
+        let is_of_pair_alone = sentences[end + 1..].starts_with(" of this pair alone, adjusted p ");
+        assert!(known.contains(&(estimate.clone(), is_of_pair_alone)), "{estimate} is of no pair: {sentences}");
     }
 }
 
@@ -390,8 +300,13 @@ fn check_page(said: &Said, plan: &Plan, report: &Report, reference: usize, html:
                 2 => String::new(),
                 _ => " adjusted for all pairs of conditions that differ".to_owned(),
             };
+            let alone = if statement.is_of_pair_alone() { " of this pair alone" } else { "" };
             let p = statement.p_adjusted.map(|p| format!(", p {}{all}:", numbers::p_value(p))).unwrap_or_default();
             assert!(statement.difference.is_none() || text(card).contains(&p), "{p} is not in {}", text(card));
+            let estimate = format!("{} points{}{alone}", statement.points(), statement.interval());
+            let has_estimate = statement.difference.is_some() && statement.verdict != Verdict::Equal;
+            assert!(!has_estimate || text(card).contains(&estimate), "{estimate} is not in {}", text(card));
+            assert_eq!(text(card).contains("of this pair alone"), statement.is_of_pair_alone(), "{}", text(card));
         }
         for heat in classed(page.root(), "heat").filter(|node| all(*node, "tbody").next().is_some()) {
             let Some(found) = &report.matrix else { continue };
@@ -418,7 +333,8 @@ fn check_page(said: &Said, plan: &Plan, report: &Report, reference: usize, html:
     });
 }
 
-fn check_run(seed: u64) -> usize {
+/// Returns how many differences are clear, and how many have an interval of their pair alone.
+fn check_run(seed: u64) -> [usize; 2] {
     let mut draw = Draw(seed);
     let plan = random_plan(&mut draw);
     let rows = random_rows(&plan, &mut draw);
@@ -447,6 +363,10 @@ fn check_run(seed: u64) -> usize {
     let options = TerminalOptions { width: 250, color: true, detail: Detail::Summary, lines: None };
     let shown = terminal(&report, options);
     check_terminal(&said, &report, reference, &shown);
+    // An interval that is marked is explained in the same output.
+    let has_note = |text: &str| words(text).contains("†: an interval of this pair alone.");
+    let is_marked = |text: &str| text.contains("]†");
+    assert!(!is_marked(&shown) || has_note(&shown), "{shown}");
     let answer = shown.trim_end().rsplit("\n\n").next().unwrap();
     let answer = words(&read_line(answer).0);
     // The last line is about recorded models, or about readers beside models.
@@ -455,6 +375,9 @@ fn check_run(seed: u64) -> usize {
     let by_condition = shown_matrix(&compared, 250, true);
     let shown_markdown = markdown(&report);
     let matrix_text = matrix_markdown(&compared);
+    for text in [&by_condition, &unescaped(&shown_markdown), &unescaped(&matrix_text)] {
+        assert!(!is_marked(text) || has_note(text), "{text}");
+    }
     for (agent, column) in report.agents.iter().zip(&compared.columns) {
         let detail = by_condition.rsplit_once(&agent.title).map_or("", |(_, after)| after);
         let lines: Vec<(String, i8)> = detail.lines().skip(1).map(read_line).collect();
@@ -482,15 +405,19 @@ fn check_run(seed: u64) -> usize {
     let transcripts = Transcripts::default();
     let html =
         page(&RunPage { name: "run", manifest: &manifest, report: &report, transcripts: &transcripts, served: false });
-    check_page(&said, &plan, &report, reference, &html.unwrap());
-    said.0.values().filter(|(statement, _)| statement.verdict == Verdict::Clear).count()
+    let html = html.unwrap();
+    assert!(!is_marked(&html) || has_note(&html));
+    check_page(&said, &plan, &report, reference, &html);
+    let count = |is: fn(&Statement) -> bool| said.statements().filter(is).count();
+    [count(|statement| statement.verdict == Verdict::Clear), count(Statement::is_of_pair_alone)]
 }
 
 #[test]
 fn no_output_contradicts_itself_about_a_pair() {
-    let threads: Vec<_> = (0..2)
-        .map(|part| std::thread::spawn(move || (0..500).filter(|seed| seed % 2 == part).map(check_run).sum::<usize>()))
-        .collect();
-    let clear: usize = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
-    assert!(clear > 100, "{clear} clear differences");
+    let check = |part| (0..500).filter(move |seed| seed % 2 == part).map(check_run).collect::<Vec<_>>();
+    let threads: Vec<_> = (0..2).map(|part| std::thread::spawn(move || check(part))).collect();
+    let counts: Vec<[usize; 2]> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
+    let sum = |at: usize| counts.iter().map(|count| count[at]).sum::<usize>();
+    assert!(sum(0) > 100, "{} clear differences", sum(0));
+    assert!(sum(1) > 20, "{} intervals of a pair alone", sum(1));
 }

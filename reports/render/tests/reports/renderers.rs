@@ -188,7 +188,7 @@ pub(crate) fn expected_headline(agent: &AgentReport, left: &ReportRow, right: &R
     ExpectedHeadline {
         success: comparison.success_rates.map(|rate| known(rate.rate, numbers::percent)),
         points: comparison.success.difference.map(|difference| {
-            let interval = numbers::points_interval(comparison.success.interval);
+            let interval = numbers::pair_interval_in_words(comparison.success.interval, verdict);
             let this_suite = comparison.success.this_suite.map(|this| numbers::points_interval(Some(this.interval)));
             let this_suite = this_suite.map(|interval| format!("this suite {interval}")).unwrap_or_default();
             join_nonempty(&[&points(difference), &interval, &this_suite])

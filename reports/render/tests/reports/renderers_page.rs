@@ -262,11 +262,16 @@ fn cell_text(column: &MatrixColumn, index: usize) -> String {
         join_nonempty(&[
             mark,
             &numbers::points_or_equal((difference, entry.verdict)),
-            &numbers::points_interval(entry.interval),
+            &numbers::pair_interval(entry.interval, entry.verdict),
         ])
     });
     let p = entry.p_adjusted.map_or(String::new(), |p| format!("p {}", numbers::p_value(p)));
-    join_nonempty(&[&rate, &difference, &p])
+    let tokens = cell.differences.iter().find(|entry| entry.metric == Metric::BilledTokens);
+    let tokens = tokens.filter(|entry| entry.difference.is_some()).map_or(String::new(), |entry| {
+        let interval = numbers::amount_interval(entry.interval);
+        join_nonempty(&["tokens", &numbers::signed_amount(entry.difference.unwrap()), &interval])
+    });
+    join_nonempty(&[&rate, &difference, &p, &tokens])
 }
 
 #[test]

@@ -242,7 +242,7 @@ fn markdown_shows_the_numbers_of_the_report() {
                     let success = cell.differences.iter().find(|entry| entry.metric == Metric::Success);
                     let comparison = success.filter(|entry| entry.difference.is_some()).map(|entry| {
                         let points = numbers::points(entry.difference.unwrap());
-                        join_nonempty(&[&points, &numbers::points_interval(entry.interval)])
+                        join_nonempty(&[&points, &numbers::pair_interval(entry.interval, entry.verdict)])
                     });
                     join_nonempty(&[&known(cell.success.rate, numbers::percent), &comparison.unwrap_or_default()])
                 });
@@ -308,7 +308,7 @@ fn a_matrix_on_a_terminal_shows_the_same_numbers() {
                 let entry = |metric| cell.differences.iter().find(|entry| entry.metric == metric);
                 let (success, tokens) = (entry(Metric::Success), entry(Metric::BilledTokens));
                 let points = success.map_or(UNKNOWN.to_owned(), |entry| {
-                    let interval = numbers::points_interval(entry.interval);
+                    let interval = numbers::pair_interval(entry.interval, entry.verdict);
                     join_nonempty(&[&known(entry.difference, numbers::points), &interval])
                 });
                 let change = tokens.map_or(UNKNOWN.to_owned(), |entry| {

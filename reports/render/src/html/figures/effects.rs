@@ -3,9 +3,9 @@
 use maud::{Markup, html};
 
 use super::{bounds, caption, draw_both_widths, format_estimate, left_out};
-use crate::ablation::{ablation_title, sections, success_effect, token_effect};
+use crate::ablation::{ablation_title, intervals, sections, success_effect, token_effect};
 use crate::html::charts::{ChartError, Forest, ForestRow, forest};
-use crate::labels::Detail;
+use crate::labels::{Detail, pair_note};
 use crate::number::count;
 use healbench_analysis::{Ablation, Effect, Report, Verdict, agents_by_information};
 
@@ -49,6 +49,7 @@ pub(super) fn effects(report: &Report) -> Result<Markup, ChartError> {
                 "Effects on success in points: with the switch minus without it, in the same scenario and trial. A filled mark means that the "
                 "effect is clear: adjusted for all pairs if it compares two conditions; means over conditions are not adjusted for their "
                 "number. The charts share their axis, and an agent has one color everywhere."
+                @if let Some(note) = pair_note(intervals(report)) { " " (note) }
             }
             (left_out(all.len().saturating_sub(MAX_CHARTS), "chart"))
             div.figures { @for (titles, ablations, chart) in &charts {
