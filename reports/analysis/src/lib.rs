@@ -48,9 +48,9 @@ pub use summary::{
     ClaimReport, ClaimRow, ClaimVerdict, Claims, ConditionResult, ContentAndForm, ContentInteraction, Difference,
     EQUIVALENCE, Effect, EqualRows, Example, FamilyRate, Finding, Gain, HeadlineComparison, HeadlineConditions,
     LAST_CALL_NUMBER, ModelReport, NamedCondition, OtherTrial, POWER, Pair, PairedDifference, Pass, RecordedModels,
-    Repair, Report, ReportRow, Retries, SavingWithout, ScenarioRate, Scope, SelectedAgent, Selection, Server, Single,
-    SwitchEffect, Totals, Verdict, Who, WithoutEach, WorstTool, agents_by_information, equal_rows, select, suite_name,
-    summarize, verdict,
+    Repair, Report, ReportRow, Retries, SavingWithout, ScenarioDifferences, ScenarioRate, Scope, SelectedAgent,
+    Selection, Server, Single, SwitchEffect, Totals, Verdict, Who, WithoutEach, WorstTool, agents_by_information,
+    equal_rows, select, suite_name, summarize, verdict,
 };
 pub use transcript::{
     ArgumentChange, CallStep, JsonSpan, SentCall, SpanChange, Transcript, TranscriptStep, diff_arguments,

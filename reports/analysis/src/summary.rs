@@ -11,6 +11,7 @@ mod headline;
 mod outcomes;
 mod pairs;
 mod positions;
+mod scenario_differences;
 mod selection;
 mod sums;
 
@@ -37,6 +38,7 @@ pub use examples::{Example, OtherTrial};
 pub use headline::{HeadlineComparison, HeadlineConditions};
 pub(crate) use pairs::{Compared, Pairs};
 pub use positions::{CallsAt, LAST_CALL_NUMBER};
+pub use scenario_differences::ScenarioDifferences;
 pub use selection::{EqualRows, SelectedAgent, Selection, agents_by_information, equal_rows, select};
 
 /// The results of a run per agent and condition, in the order of its plan.

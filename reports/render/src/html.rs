@@ -21,6 +21,7 @@ mod page;
 mod payload;
 mod progress;
 mod ranking;
+mod readers;
 mod run;
 mod run_page;
 mod runs;

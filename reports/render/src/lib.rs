@@ -19,6 +19,7 @@ mod moves;
 mod number;
 mod progress;
 mod sample_sizes;
+mod scenario_differences;
 mod shell;
 mod spans;
 mod terminal;

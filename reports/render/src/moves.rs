@@ -243,7 +243,7 @@ pub fn prediction(found: &Prediction, profile: &str, fitted: Option<&Fitted>, wi
 }
 
 /// `fitted to 155 first errors of 12 agents in 54 tasks (AgentDojo; 2026-11-26)`, `not fitted`.
-fn fitted_text(fitted: Option<&Fitted>) -> String {
+pub(super) fn fitted_text(fitted: Option<&Fitted>) -> String {
     let Some(fitted) = fitted else { return "not fitted".to_owned() };
     let [moves, agents, tasks] =
         [(fitted.moves, "first error"), (fitted.agents.len() as u64, "agent"), (fitted.tasks, "task")]
@@ -294,7 +294,7 @@ const FITTED_TO_NONE: &str =
     "Rows of simulated readers (`scripted:`), fitted to no model, show how far a text gets them.";
 
 /// Returns the name of a simulated reader's profile.
-fn profile_name(reader: &AgentReport) -> &str {
+pub(super) fn profile_name(reader: &AgentReport) -> &str {
     reader.agent.split_once(':').map_or(reader.agent.as_str(), |(_, name)| name)
 }
 

@@ -16,6 +16,7 @@ use super::number::{
     UNKNOWN, amount_interval, count, metric_value, money, percent, percent_digits, percent_interval, pluralize,
     points_interval, rate_amount, rate_percent, seconds, signed_amount,
 };
+use super::scenario_differences::scenario_sentences;
 use super::warnings::incomplete_warnings;
 use healbench_analysis::{
     AgentReport, Difference, EqualRows, Group, Report, ReportRow, RowMetric, RowMetricEntry, SelectedAgent, Selection,
@@ -68,7 +69,11 @@ fn full(report: &Report, options: TerminalOptions) -> Vec<String> {
         lines.extend(claims::lines(&report.claims, options.width, options.color));
     }
     lines.push(String::new());
-    for note in notes(report, intervals, options.detail).into_iter().chain(ablation::notes(report, options)) {
+    for note in notes(report, intervals, options.detail)
+        .into_iter()
+        .chain(ablation::notes(report, options))
+        .chain(scenario_sentences(report))
+    {
         lines.extend(wrap(&note, " ", options.width));
     }
     lines.push(String::new());

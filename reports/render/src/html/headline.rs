@@ -10,6 +10,7 @@ use crate::number::{
     UNKNOWN, amount, amount_interval, money, p_value, percent_interval, pluralize, points, points_interval,
     rate_amount, rate_decimal, rate_percent, signed_amount,
 };
+use crate::scenario_differences::scenario_sentences;
 use healbench_analysis::{
     AgentReport, HeadlineComparison, PairedDifference, Rate, Report, ReportRow, RowMetric, Verdict,
 };
@@ -40,6 +41,7 @@ pub(super) fn headline_cards(report: &Report) -> Markup {
                     (card((agent, index(agent)), axis, &agent.rows[headline.left], &agent.rows[headline.right]))
                 }
             }
+            @for sentence in scenario_sentences(report) { p.note { (sentence) } }
         } @else {
             p { "The run has only one condition: there is nothing to compare it with." }
             ul.answers {

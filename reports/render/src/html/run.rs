@@ -1,6 +1,5 @@
 //! The page of a run's report.
 
-use healbench_core::AgentKind;
 use maud::{Markup, html};
 
 use super::charts::ChartError;
@@ -8,7 +7,7 @@ use super::figures::figures;
 use super::page::{Page, page};
 use super::run_page::RunPage;
 use super::scenarios::scenarios;
-use super::{claims, conditions, error_texts, headline, heat, matrix, moment, notes, ranking, visible};
+use super::{claims, conditions, error_texts, headline, heat, matrix, moment, notes, ranking, readers, visible};
 use crate::answer::{Sentence, recorded_models, sentences};
 use crate::terminal::title;
 
@@ -32,12 +31,7 @@ fn body(run: &RunPage<'_>) -> Result<Markup, ChartError> {
             p.lead { @if sentence.is_clear { b { (sentence.finding()) } } @else { (sentence.finding()) } }
         }
         @if let Some(recorded) = recorded_models(&report.answer) { p.note { (recorded) } }
-        @if report.headline_agents().any(|agent| agent.kind == AgentKind::Scripted) {
-            p.note {
-                "A simulated reader is not your model: " code { "healbench predict" } " compares one with the logs of your model, and "
-                code { "healbench calibrate" } " fits one to them."
-            }
-        }
+        (readers::link(report))
         (ranking::rankings(report))
         @for carriers in sentences.iter().filter_map(Sentence::carriers) { p.note { (carriers) } }
         (headline::headline_cards(report))
@@ -50,6 +44,7 @@ fn body(run: &RunPage<'_>) -> Result<Markup, ChartError> {
     let below = html! {
         (error_texts::error_texts(run))
         @if !report.claims.is_empty() { (claims::claims(&report.claims)) }
+        (readers::readers_section(report))
         (notes::reading_guide(report))
         footer { (notes::provenance(run.manifest)) }
     };

@@ -27,6 +27,7 @@ mod numbers;
 mod one_pair_one_statement;
 mod operating_characteristics;
 mod page_integrity;
+mod page_questions;
 mod pages;
 mod power;
 mod renderers;

@@ -1,5 +1,6 @@
 //! The effects of guardrails, as charts and tables.
 
+use healbench_core::Guardrails;
 use maud::{Markup, html};
 
 use super::{bounds, caption, draw_both_widths, format_estimate, left_out};
@@ -63,8 +64,20 @@ pub(super) fn effects(report: &Report) -> Result<Markup, ChartError> {
                     (effects_table(titles, ablations))
                 }
             } }
+        } @else if has_guardrails(report) {
+            h2 #effects { "Which guardrail matters?" }
+            p.note {
+                "This run cannot tell: no two of its conditions differ in one guardrail alone. "
+                code { "healbench run SUITE --guardrails one-out" } " runs all guardrails, and all without each."
+            }
         }
     })
+}
+
+/// Returns true if a condition of the report has guardrails.
+fn has_guardrails(report: &Report) -> bool {
+    let rows = report.agents.iter().flat_map(|agent| &agent.rows);
+    rows.into_iter().any(|row| row.condition.guardrails() != Guardrails::NONE)
 }
 
 /// Groups ablations into charts: adjacent ones with few effects share a chart, and one with many has its own.
