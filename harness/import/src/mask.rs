@@ -24,8 +24,9 @@ const STRONG_NAMES: [&str; 7] = ["password", "passwd", "pwd", "passphrase", "sec
 const MIN_NUMBER_BYTES: usize = 4;
 /// A key in a header.
 static AUTHORIZATION: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern = r#"(?i)(?:\b|\\[nrt])authorization["'\\]*\s*[:=]\s*["'\\]*(?:basic|bearer|digest|token)\s+([a-z0-9+/=._~-]{8,})"#;
-    Regex::new(pattern).expect("the pattern is tested")
+    let name = r#"(?i)(?:\b|\\[nrt])authorization["'\\]*\s*[:=]\s*["'\\]*"#;
+    Regex::new(&format!(r"{name}(?:basic|bearer|digest|token)\s+([a-z0-9+/=._~-]{{8,}})"))
+        .expect("the pattern is tested")
 });
 /// A token behind the name of its kind.
 static BEARER: LazyLock<Regex> =
