@@ -371,7 +371,8 @@ pub struct ResponseRecord {
     /// The text blocks shown to the agent, in order.
     pub content: Vec<String>,
     /// The text that the agent would have been shown without guardrails, if the call failed: a bare line, or what a
-    /// server sent. Null if the call succeeded. If several texts led to this response, it is that of the first call.
+    /// server sent; in a redacted trace, its template. Null if the call succeeded. If several texts led to this response, it
+    /// is that of the first call.
     pub unguarded_text: Option<String>,
     /// Tokens of the response.
     pub tokens: u32,
