@@ -205,12 +205,12 @@ impl<'a> Play<'a> {
             let found = tables.rows(&table.name).into_iter().filter(|row| contains_all(row, matching));
             for value in found.filter_map(|row| row.get(column)) {
                 is_shown |= actions().any(|action| match &action.handler {
-                    Handler::Select { table: read, .. } => *read == table.name,
-                    handler => {
-                        handler.row_table() == Some(&table.name)
-                            || matches!(handler, Handler::Insert { table: written } if *written == table.name)
+                    Handler::Select { table: read, .. } | Handler::Get { table: read, .. } => {
+                        action.read_only && *read == table.name
                     }
+                    _ => false,
                 });
+                is_shown |= self.shown.iter().any(|shown| value_beside(shown, column, matching) == Some(value));
                 if !values.contains(&value) {
                     values.push(value);
                 }
@@ -232,7 +232,7 @@ impl<'a> Play<'a> {
                 let sent = sent.filter(|sent| !is_sent(sent))?;
                 Some(format!("the row has {} in `{column}`, and the call sends {sent}", values[0]))
             }
-            1 => Some("no action shows the row".to_owned()),
+            1 => Some("no action with `read_only: true` shows the row, so that no reader can look it up".to_owned()),
             count => Some(format!("{count} rows with different values in `{column}` match")),
         }
     }

@@ -102,6 +102,19 @@ fn faults_records_and_mistakes_are_tried() {
     assert!(found[0].message.contains("nothing refuses this mistake") && found[0].message.contains("C3"), "{found:?}");
 }
 
+/// A reader looks nothing up with an action that may change something.
+#[test]
+fn what_has_to_be_found_is_shown_by_an_action_that_only_reads() {
+    let recipe = include_str!("../../examples/recipe-version.yaml");
+    assert!(findings(recipe).problems.is_empty());
+    let found = findings(&recipe.replace(", read_only: true}", "}")).problems;
+    assert!(found[0].message.starts_with("no action with `read_only: true` shows the row"), "{found:?}");
+    // A call of the script may have shown it before.
+    let read = "script:\n  - call: {tool: recipes, action: list, arguments: {name: Rye bread}}\n";
+    let text = recipe.replace(", read_only: true}", "}").replace("script:\n", read);
+    assert!(findings(&text).problems.is_empty());
+}
+
 #[test]
 fn a_misspelt_keyword_of_a_schema_is_an_error() {
     let cases = [
