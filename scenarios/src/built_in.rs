@@ -19,6 +19,11 @@ pub const FAMILIES: [&str; 9] = [
     "server-bugs",
 ];
 
+/// Returns true for [`ALL_FAMILIES`], and for the name of a built-in suite or scenario.
+pub fn is_built_in(name: &str) -> bool {
+    name == ALL_FAMILIES || SUITES.get_dir(name).is_some() || SUITES.get_file(format!("{name}.yaml")).is_some()
+}
+
 /// Returns the names of the built-in suites, sorted.
 pub fn built_in_suites() -> Vec<&'static str> {
     let mut names: Vec<&str> = SUITES.dirs().filter_map(|dir| dir.path().to_str()).collect();

@@ -31,7 +31,7 @@ mod variants;
 mod verification;
 
 pub use answer::Answer;
-pub use built_in::{ALL_FAMILIES, FAMILIES, built_in_suites};
+pub use built_in::{ALL_FAMILIES, FAMILIES, built_in_suites, is_built_in};
 pub use diagnostic::Diagnostic;
 pub use expectation::{CallPattern, EpisodeState, Expectation};
 pub use findings::Findings;

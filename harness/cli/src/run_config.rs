@@ -9,7 +9,7 @@ use clap::{ArgMatches, CommandFactory as _};
 use healbench_core::Opening;
 use healbench_files::{ConfigError, Document, Table, Value, printable, quote};
 use healbench_reader::shipped_profiles;
-use healbench_scenarios::built_in_suites;
+use healbench_scenarios::is_built_in;
 use healbench_text::looks_like_secret;
 
 use crate::args::Arguments;
@@ -183,8 +183,7 @@ fn read_value(kind: &Kind, value: &Value<'_>, folder: &Path) -> Result<Vec<OsStr
             .iter()
             .map(|item| {
                 let path = folder.join(item.text()?);
-                let is_built_in = built_in_suites().contains(&item.text()?) && !path.exists();
-                Ok(if is_built_in { item.text()?.into() } else { path.into() })
+                Ok(if is_built_in(item.text()?) && !path.exists() { item.text()?.into() } else { path.into() })
             })
             .collect::<Result<_, ConfigError>>()?,
         Kind::List(check) => items(value)?

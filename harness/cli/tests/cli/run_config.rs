@@ -88,13 +88,13 @@ fn the_file_is_found_above_and_its_paths_are_relative_to_it() {
     sandbox.write("format.jinja", include_str!("../../../../scenarios/templates/teaching.jinja"));
     sandbox.write(
         "healbench.toml",
-        "[run]\nscenarios = [\"quickstart\"]\nagent = [\"scripted:mine.toml\", \"scripted:blind\"]\nformat = [\"template:format.jinja\", \"serde\"]\n\
+        "[run]\nscenarios = [\"quickstart\", \"contracts/address-flattened\"]\nagent = [\"scripted:mine.toml\", \"scripted:blind\"]\nformat = [\"template:format.jinja\", \"serde\"]\n\
          out = \"results\"\ntrials = 1\n",
     );
     let start = |args: &[&str]| CommandResult::new(sandbox.command(args).current_dir(&below).output().unwrap());
     let shown = start(&["run", "--print-config"]).out;
     let lines = [
-        "scenarios = [\"quickstart\"]  # ../healbench.toml:2",
+        "scenarios = [\"quickstart\", \"contracts/address-flattened\"]  # ../healbench.toml:2",
         "agent = [\"scripted:../mine.toml\", \"scripted:blind\"]  # ../healbench.toml:3",
         "format = [\"template:../format.jinja\", \"serde\"]  # ../healbench.toml:4",
         "out = \"../results\"  # ../healbench.toml:5",
