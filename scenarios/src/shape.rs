@@ -79,6 +79,7 @@ fn explain(error: &ValidationError<'_>, document: &Document<'_>, errors: &mut Sh
                 Some(role) if wanted == "a mapping" => {
                     Some(format!("did you mean `{role}`? Every other key is a table"))
                 }
+                _ if wanted == "a mapping" && !pointer.is_empty() => describe_keys(error),
                 _ => quote,
             };
             document.at_value(pointer, format!("{} must be {wanted}, and this is {sent}", subject()), help)
@@ -144,6 +145,18 @@ fn follow(location: &str) -> Option<&'static Value> {
 fn describe(schema: &Value) -> Option<String> {
     let text = schema["description"].as_str()?;
     Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// Returns the keys of the mapping that stands where another value was expected, or else what it is.
+fn describe_keys(error: &ValidationError<'_>) -> Option<String> {
+    let schema = follow(error.schema_path().as_str().rsplit_once('/')?.0)?;
+    match schema["properties"].as_object() {
+        None => describe(schema),
+        Some(properties) => {
+            let keys: Vec<&str> = properties.keys().map(String::as_str).collect();
+            Some(format!("its keys: {}", suggest::list(&keys)))
+        }
+    }
 }
 
 fn type_name(kind: JsonType) -> &'static str {

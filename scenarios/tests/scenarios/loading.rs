@@ -60,6 +60,19 @@ fn a_scenario_is_a_cluster_of_its_own_unless_the_file_names_one() {
     assert_eq!((scenario.id.as_str(), scenario.cluster.as_str()), ("lab/mistakes", "lab"));
 }
 
+#[test]
+fn a_value_where_a_mapping_belongs_is_told_the_keys() {
+    let text = mistakes_yaml(CHANGE_CALL);
+    let help = |from: &str, to: &str| {
+        let found = load_str("x.yaml", &text.replacen(from, to, 1), Syntax::Yaml).unwrap_err();
+        found.into_iter().find(|one| one.message.contains("must be a mapping")).and_then(|one| one.help).unwrap()
+    };
+    assert_eq!(help("task: {prompt: Do it., max_calls: 5}", "task: Do it."), "its keys: `prompt`, `max_calls`");
+    let rule = |rule: &str| help("        handler:", &format!("        rules: [{rule}]\n        handler:"));
+    assert_eq!(rule("{required: id}"), "its keys: `argument`");
+    assert!(rule("{deny: {when: id = 1, message: No.}}").contains("A key is an argument or a path"));
+}
+
 /// Each row is a replacement in a valid file and the only diagnostic that it causes.
 #[test]
 fn small_errors_are_reported() {

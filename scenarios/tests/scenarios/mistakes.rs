@@ -348,6 +348,17 @@ fn an_inapplicable_mistake_is_an_error() {
 }
 
 #[test]
+fn an_argument_that_a_rule_requires_can_be_missing() {
+    let text = mistakes_yaml(&format!("{CHANGE_CALL}\n    mistakes: [{{kind: missing, field: due}}]"));
+    let optional = healbench_scenarios::load_str("lab.yaml", &text, healbench_scenarios::Syntax::Yaml).unwrap_err();
+    assert!(optional[0].message.contains("`due` is not required"), "{optional:?}");
+    let rule = "        rules: [{required: {argument: due}}]\n        handler: {update";
+    let required = scenario(&text.replacen("        handler: {update", rule, 1));
+    let step = steps(&required, 1).next().unwrap();
+    assert!(step.draft.arguments.get("due").is_none() && step.intended.arguments.get("due").is_some());
+}
+
+#[test]
 fn conflicting_mistakes_are_an_error() {
     let text = mistakes_yaml(&format!(
         "{CHANGE_CALL}\n    mistakes: [{{kind: missing, field: id}}, {{kind: unknown_id, field: id}}]"
