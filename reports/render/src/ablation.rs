@@ -22,9 +22,9 @@ pub(super) fn lines(report: &Report, shown: &[Ablation], options: TerminalOption
     lines
 }
 
-/// Returns the intervals of all effects on success.
-pub(super) fn intervals(report: &Report) -> impl Iterator<Item = (Option<Interval>, Verdict)> {
-    let effects = report.ablation.iter().flat_map(|of| [&of.main, &of.interactions, &of.one_in, &of.one_out]).flatten();
+/// Returns the intervals of effects on success.
+pub(super) fn intervals(shown: &[Ablation]) -> impl Iterator<Item = (Option<Interval>, Verdict)> {
+    let effects = shown.iter().flat_map(|of| [&of.main, &of.interactions, &of.one_in, &of.one_out]).flatten();
     effects.map(|effect| (effect.success.interval, effect.verdict))
 }
 

@@ -280,8 +280,9 @@ fn notes(report: &Report) -> Vec<String> {
          run again (Wilson).",
         Methods::of_report(report).with_rest("the rest")
     )];
-    let shown =
-        row_intervals(report).chain(ablation::intervals(report)).chain(report.matrix.iter().flat_map(matrix_intervals));
+    let shown = row_intervals(report)
+        .chain(ablation::intervals(&report.ablation))
+        .chain(report.matrix.iter().flat_map(matrix_intervals));
     notes.extend(pair_note(shown).map(str::to_owned));
     if report.headline.is_some() {
         notes.push("p: for other scenarios, adjusted by Holm for all pairs of conditions of an agent.".to_owned());

@@ -24,11 +24,11 @@ pub(super) fn scenario_sentences(report: &Report) -> Vec<String> {
     sentences
 }
 
-/// `more succeed in 98 of 185 scenarios, fewer in 3; the largest differences: shop/list +100, shop/cancel -90`.
+/// `more succeed in 98 of 185 scenarios, fewer in 3; the largest differences: shop/list (+100), shop/cancel (-90)`.
 fn differences(found: &ScenarioDifferences<'_>) -> String {
     let shown = found.differing.iter().take(MAX_NAMES);
     let names: Vec<String> =
-        shown.map(|(id, difference)| format!("{} {}", plain_text(id), points(*difference))).collect();
+        shown.map(|(id, difference)| format!("{} ({})", plain_text(id), points(*difference))).collect();
     let scenarios = pluralize(found.scenarios, "scenario");
     format!(
         "more succeed in {} of {scenarios}, fewer in {}; the largest differences: {}",

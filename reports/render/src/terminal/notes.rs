@@ -63,7 +63,7 @@ pub(super) fn notes(report: &Report, intervals: bool, detail: Detail) -> Vec<Str
         )
     });
     if intervals {
-        notes.extend(pair_note(row_intervals(report).chain(ablation::intervals(report))).map(str::to_owned));
+        notes.extend(pair_note(row_intervals(report).chain(ablation::intervals(&report.ablation))).map(str::to_owned));
     }
     if detail >= Detail::Metrics {
         notes

@@ -8,7 +8,8 @@ use crate::ablation;
 use crate::answer::sentences;
 use crate::labels::{TerminalOptions, condition_label, pair_note, row_intervals};
 use crate::number::{count, percent, pluralize};
-use healbench_analysis::{Ablation, Finding, Report, Selection, agents_by_information, select};
+use healbench_analysis::statistics::Interval;
+use healbench_analysis::{Ablation, Finding, Report, Selection, Verdict, agents_by_information, select};
 use healbench_text::{plain_text, wrap};
 
 /// The fewest lines of the answer, if it needs as many, on a screen of at least so many columns and on a narrower one.
@@ -58,6 +59,7 @@ pub(super) fn lines(report: &Report, options: TerminalOptions, most: usize) -> V
             .filter_map(|index| report.answer.findings.get(index)?.title().map(|title| plain_text(title).into_owned()))
             .collect(),
         joined: selection.agents.iter().flat_map(|agent| &agent.rows).any(|rows| !rows.others.is_empty()),
+        pair_note: pair_note(selected_intervals(report, selection).chain(ablation::intervals(&effects))),
     };
     let with_notes = |room: usize| {
         let (selection, table) = fitting_rows(report, options, room);
@@ -113,6 +115,15 @@ fn disagrees(report: &Report, index: usize, others: &[usize]) -> bool {
     others.iter().all(|other| recommends(*other) != recommends(index))
 }
 
+/// Returns the intervals of the selected rows.
+fn selected_intervals(report: &Report, selection: &Selection) -> impl Iterator<Item = (Option<Interval>, Verdict)> {
+    let rows = selection.agents.iter().flat_map(|selected| {
+        let agent = &report.agents[selected.agent];
+        selected.rows.iter().map(move |rows| &agent.rows[rows.first])
+    });
+    rows.filter_map(|row| row.vs_reference).map(|paired| (paired.interval, paired.verdict))
+}
+
 /// Returns the effects of the most informative agents in at most two thirds of the room.
 fn fitting_effects(report: &Report, options: TerminalOptions, room: usize) -> Vec<Ablation> {
     let most = (room * 2 / 3).max(EFFECT_LINES);
@@ -157,6 +168,8 @@ struct LeftOut {
     disagreeing: Vec<String>,
     /// True if a row stands for several.
     joined: bool,
+    /// The note on marked intervals, if one of those that are shown is marked.
+    pair_note: Option<&'static str>,
 }
 
 impl LeftOut {
@@ -169,6 +182,7 @@ impl LeftOut {
             sentences: report.answer.findings.len(),
             disagreeing: Vec::new(),
             joined: true,
+            pair_note: pair_note(row_intervals(report).chain(ablation::intervals(&report.ablation))),
         }
     }
 }
@@ -187,7 +201,7 @@ fn notes(report: &Report, options: TerminalOptions, left_out: &LeftOut) -> Vec<S
     if has_best {
         notes.push("*: clearly the best.".to_owned());
     }
-    notes.extend(pair_note(row_intervals(report).chain(ablation::intervals(report))).map(str::to_owned));
+    notes.extend(left_out.pair_note.map(str::to_owned));
     notes.extend(short_readers_note(report));
     notes.extend(model_notes(report));
     notes.extend(exclusion_notes(report));

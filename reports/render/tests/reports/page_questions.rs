@@ -45,7 +45,7 @@ fn run_of(readers: Vec<AgentSpec>, conditions: Vec<Condition>) -> (Plan, Report)
 fn the_scenarios_that_carry_a_difference_are_named() {
     let (plan, report) = run_of(vec![reader("typical")], formats());
     let expected = "Simulated reader typical, no guardrails → all fusion-xml: more succeed in 9 of 12 scenarios, fewer in 1; the largest \
-                    differences: suite/0 +100, suite/1 +100, suite/2 +100, suite/3 +100, suite/4 +40.";
+                    differences: suite/0 (+100), suite/1 (+100), suite/2 (+100), suite/3 (+100), suite/4 (+40).";
     let notes = read(&page(&plan, &report), |page| classed(page.root(), "note").map(text).collect::<Vec<_>>());
     assert!(notes.iter().any(|note| note == expected), "{notes:?}");
     let options = TerminalOptions { width: 1_000, color: false, detail: Detail::Summary, lines: None };

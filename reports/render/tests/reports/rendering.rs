@@ -60,7 +60,7 @@ fn a_summary_at_80_columns() {
     openai:gpt-5-mini · seeded · prompt strict+healing fusion-text 10.
     openai:gpt-5-mini · seeded · prompt, no guardrails → all fusion-xml: more
     succeed in 2 of 3 scenarios, fewer in 1; the largest differences:
-    billing/new-currency +41, orders/typo +29, control/nothing-wrong -2.
+    billing/new-currency (+41), orders/typo (+29), control/nothing-wrong (-2).
 
     No difference is shown between strict+healing fusion-text, all fusion-xml and no
     guardrails (+32 [-72, 90] for strict+healing fusion-text over no guardrails);
@@ -189,8 +189,8 @@ fn everything_at_100_columns() {
     · seeded · prompt all fusion-xml 12; openai:gpt-5-mini · seeded · prompt strict+healing fusion-text
     10.
     openai:gpt-5-mini · seeded · prompt, no guardrails → all fusion-xml: more succeed in 2 of 3
-    scenarios, fewer in 1; the largest differences: billing/new-currency +41, orders/typo +29,
-    control/nothing-wrong -2.
+    scenarios, fewer in 1; the largest differences: billing/new-currency (+41), orders/typo (+29),
+    control/nothing-wrong (-2).
 
     No difference is shown between strict+healing fusion-text, all fusion-xml and no guardrails (+32
     [-72, 90] for strict+healing fusion-text over no guardrails); strict+healing fusion-text is the
@@ -242,8 +242,8 @@ fn a_narrow_terminal_loses_the_intervals_and_nothing_else() {
     fusion-text 10.
     openai:gpt-5-mini · seeded · prompt, no guardrails → all
     fusion-xml: more succeed in 2 of 3 scenarios, fewer in 1;
-    the largest differences: billing/new-currency +41,
-    orders/typo +29, control/nothing-wrong -2.
+    the largest differences: billing/new-currency (+41),
+    orders/typo (+29), control/nothing-wrong (-2).
 
     No difference is shown between strict+healing fusion-text,
     all fusion-xml and no guardrails (+32 [-72, 90] for

@@ -50,7 +50,7 @@ pub(super) fn effects(report: &Report) -> Result<Markup, ChartError> {
                 "Effects on success in points: with the switch minus without it, in the same scenario and trial. A filled mark means that the "
                 "effect is clear: adjusted for all pairs if it compares two conditions; means over conditions are not adjusted for their "
                 "number. The charts share their axis, and an agent has one color everywhere."
-                @if let Some(note) = pair_note(intervals(report)) { " " (note) }
+                @if let Some(note) = pair_note(intervals(&report.ablation)) { " " (note) }
             }
             (left_out(all.len().saturating_sub(MAX_CHARTS), "chart"))
             div.figures { @for (titles, ablations, chart) in &charts {
