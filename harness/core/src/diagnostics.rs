@@ -10,6 +10,8 @@ pub const CALLS_IN_TEXT: &str = "calls_in_text";
 pub const OTHER_CHOICE: &str = "other_choice";
 /// The server counted far fewer tokens than were sent.
 pub const FEW_TOKENS: &str = "few_tokens";
+/// No answer of an agent with native tools has a call. A report finds it in all rows of a run; no row has this word.
+pub const NO_CALLS: &str = "no_calls";
 /// Before the name of another model than was asked for, which answered.
 pub const OTHER_MODEL: &str = "model ";
 /// Before the change of a request without which the server refuses it.
@@ -34,6 +36,9 @@ pub fn sentence(word: &str, count: u64) -> String {
         OTHER_CHOICE => format!("{answers} had the calls in another choice, where they were taken from"),
         FEW_TOKENS => format!(
             "for {answers} the server counted far fewer tokens than were sent: it may cut them to the context of the server (`num_ctx`)"
+        ),
+        NO_CALLS => format!(
+            "none of {answers} has a tool call: does the chat template of the server know tools? `tools = \"prompt\"` does without"
         ),
         _ => format!("{answers}: {word}"),
     }

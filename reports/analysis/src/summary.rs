@@ -6,6 +6,7 @@ mod answer;
 mod block;
 mod claims;
 mod compute;
+mod diagnostics;
 mod examples;
 mod headline;
 mod outcomes;
@@ -160,7 +161,7 @@ pub struct AgentReport {
 /// Answers of a model that its server, and not the model, made what they are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Diagnostic {
-    /// A word of the column `diagnostics`.
+    /// A word of the column `diagnostics`, or `no_calls`: no answer of an agent with native tools has a call.
     pub word: String,
     /// The number of answers.
     pub answers: u64,

@@ -283,3 +283,28 @@ fn a_plan_estimates_what_models_cost() {
     insta::assert_snapshot!(result.out);
     assert!(server.requests().is_empty(), "nothing may be asked");
 }
+
+#[test]
+fn a_server_that_ignores_tools_is_named_in_every_form() {
+    let diagnostics = |server: &ModelServer, settings: &str| {
+        let sandbox = sandbox_with(server, settings);
+        sandbox.ok(&[&RUN[..], &["--trials=2", "--out=run"]].concat());
+        let report: Value = serde_json::from_str(&sandbox.ok(&["report", "run", "--output=json"]).out).unwrap();
+        (report["agents"][0]["diagnostics"].clone(), sandbox)
+    };
+    let server = ModelServer::start(|_, _| text_reply("The issue would be completed now."));
+    let (found, sandbox) = diagnostics(&server, "");
+    assert_eq!(found, json!([{"word": "no_calls", "answers": 4}]), "the call of the opening is not the model's");
+    for form in ["terminal", "markdown", "html"] {
+        let text = unbroken(&sandbox.ok(&["report", "run", "--output", form]).out);
+        assert!(text.contains("none of 4 answers has a tool call: does the chat template"), "{form}: {text}");
+    }
+    assert_eq!(diagnostics(&server, "tools = \"prompt\"\n").0, json!([]));
+
+    // A server with tools, and a model that calls one of them once.
+    let server = ModelServer::start(|number, request| match number {
+        0 => repairing_model(number, request),
+        _ => text_reply("The issue would be completed now."),
+    });
+    assert_eq!(diagnostics(&server, "connections = 1\n").0, json!([]));
+}

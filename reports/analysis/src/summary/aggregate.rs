@@ -11,6 +11,7 @@ use super::ablation::Effects;
 use super::answer::ToolChains;
 use super::block::Block;
 use super::claims::{self, ClaimMoments};
+use super::diagnostics::AnswerCounts;
 use super::examples::{Example, example};
 use super::headline::HeadlineConditions;
 use super::outcomes::Outcomes;
@@ -39,8 +40,8 @@ pub(super) struct Aggregates {
     claim_moments: BTreeMap<usize, ClaimMoments>,
     /// By agent and condition.
     positions: Vec<CallPositions>,
-    /// The answers with each word of [`healbench_core::diagnostics`], by agent.
-    pub(super) diagnostics: Vec<BTreeMap<String, u64>>,
+    /// By agent.
+    pub(super) answers: Vec<AnswerCounts>,
     /// The outcome of each episode.
     pub(super) outcomes: Outcomes,
     /// The error chains by the tool that they begin with; empty unless a server answered the calls.
@@ -64,7 +65,7 @@ impl Aggregates {
             retries: vec![ChainsByRetries::new(); plan.agents.len() * plan.conditions.len()],
             claim_moments: BTreeMap::new(),
             positions: vec![CallPositions::default(); plan.agents.len() * plan.conditions.len()],
-            diagnostics: vec![BTreeMap::new(); plan.agents.len()],
+            answers: plan.agents.iter().map(|_| AnswerCounts::default()).collect(),
             outcomes: Outcomes::new(plan),
             tool_chains: ToolChains::new(),
             effects: Effects::of(plan),
@@ -133,9 +134,7 @@ pub(super) fn aggregate(run: &dyn RunRows, plan: &Plan) -> Result<Aggregates, Re
     let next = run.for_each_episode(plan, &mut |cell, row| {
         let index = aggregates.index(cell.scenario, cell.agent, cell.condition);
         aggregates.cells[index].add_episode(row);
-        for word in row.model.iter().flat_map(|model| &model.diagnostics) {
-            *aggregates.diagnostics[cell.agent].entry(word.clone()).or_default() += 1;
-        }
+        aggregates.answers[cell.agent].add(row);
         made += u64::from(row.calls);
         let claims = &plan.scenarios[cell.scenario].claims;
         if !row.outcome.is_scored() {

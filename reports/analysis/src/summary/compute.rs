@@ -1,5 +1,3 @@
-use std::collections::BTreeMap;
-
 use healbench_core::{AgentKind, Plan, PlannedScenario, family as family_of};
 use healbench_store::RunManifest;
 
@@ -11,8 +9,8 @@ use super::pairs::{Compared, Pairs};
 use super::positions::frequent_classes;
 use super::sums::{ModelSums, PairSums, Sums};
 use super::{
-    AgentReport, Diagnostic, Difference, FamilyRate, HeadlineComparison, ModelReport, PairedDifference, Pass, Repair,
-    Report, ReportRow, Retries, ScenarioRate, Totals, has_headline,
+    AgentReport, Difference, FamilyRate, HeadlineComparison, ModelReport, PairedDifference, Pass, Repair, Report,
+    ReportRow, Retries, ScenarioRate, Totals, has_headline,
 };
 use crate::comparison::main_matrix;
 use crate::condition::ShownCondition;
@@ -66,7 +64,7 @@ pub fn summarize(run: &dyn RunRows, manifest: &RunManifest, scope: Scope) -> Res
             opening: agent.opening,
             tools: agent.tools,
             fitted: agent.fitted(),
-            diagnostics: diagnostics(&aggregates.diagnostics[index]),
+            diagnostics: aggregates.answers[index].diagnostics(agent),
             headline: None,
             rows: rows(index),
         })
@@ -224,10 +222,6 @@ fn usd(sums: &ModelSums) -> Option<f64> {
 /// Returns the cost per episode; `None` if the cost of any is unknown.
 pub(super) fn usd_per_episode(sums: &ModelSums) -> Option<f64> {
     usd(sums).map(|usd| usd / sums.episodes as f64)
-}
-
-fn diagnostics(counts: &BTreeMap<String, u64>) -> Vec<Diagnostic> {
-    counts.iter().map(|(word, answers)| Diagnostic { word: word.clone(), answers: *answers }).collect()
 }
 
 fn model(sums: &ModelSums) -> Option<ModelReport> {

@@ -2,7 +2,9 @@
 
 use healbench_analysis::statistics::Interval;
 use healbench_analysis::{Difference, Report, Scope, Verdict, summarize};
-use healbench_core::{Claim, EpisodeRecord, ErrorFormat, Measure, Plan, Span};
+use healbench_core::{
+    CallRecord, Claim, EndedBy, EpisodeCounts, EpisodeRecord, ErrorFormat, Measure, Outcome, Plan, Span, ToolsMode,
+};
 use healbench_frames::Rows;
 use healbench_render::{Detail, TerminalOptions, json, terminal};
 use healbench_text::plain_text;
@@ -452,4 +454,40 @@ fn the_words_for_answers_are_summed_under_the_table() {
     assert_eq!(note(&[]), None);
     let said = "Servers: 2 answers were cut by a limit on output; 1 answer came from another model, `o'x`.";
     assert_eq!(note(&["cut", "model o`x", "cut"]).as_deref(), Some(said));
+}
+
+#[test]
+fn an_agent_with_native_tools_that_never_calls_is_named() {
+    // The model's first episodes end in words; the very first has the call of the opening and `calls` of its own.
+    let note = |tools: ToolsMode, failed: usize, succeeded: usize, calls: u32| {
+        let mut plan = plan(2);
+        plan.agents[1].tools = Some(tools);
+        let mut records = records(&plan);
+        let call = records.calls[0].clone();
+        records.calls.retain(|call| plan.cell(call.episode).unwrap().agent == 0);
+        let rows = records.episodes.iter_mut().filter(|row| row.model.is_some());
+        for (index, row) in rows.enumerate() {
+            row.ended_by = if index < failed + succeeded { EndedBy::Answer } else { EndedBy::Incomplete };
+            row.outcome = if index < failed { Outcome::TaskFail } else { Outcome::Success };
+            row.calls = if index == 0 { 1 + calls } else { 0 };
+            row.model.as_mut().unwrap().opening_calls = u32::from(index == 0);
+            let made: Vec<CallRecord> = (1..=row.calls)
+                .map(|number| CallRecord { episode: row.episode, call: number, turn: Some(number), ..call.clone() })
+                .collect();
+            row.counts = EpisodeCounts::from_calls(&made);
+            records.calls.extend(made);
+        }
+        records.calls.sort_by_key(|call| call.episode);
+        let (_folder, run) = run_with(&plan, &records);
+        let report = summarize(&Rows(&run), &manifest(&plan), Scope::Full).unwrap();
+        assert!(report.agents[0].diagnostics.is_empty(), "a simulated reader has no server");
+        let text = shown(&report, 400, Detail::Summary);
+        text.lines().find(|line| line.contains("Servers: ")).map(|line| line.trim().to_owned())
+    };
+    let said = "Servers: none of 4 answers has a tool call: does the chat template of the server know tools? \
+                `tools = \"prompt\"` does without.";
+    assert_eq!(note(ToolsMode::Native, 3, 1, 0).as_deref(), Some(said));
+    assert_eq!(note(ToolsMode::Native, 3, 1, 1), None);
+    assert_eq!(note(ToolsMode::Native, 2, 4, 0), None, "stopping may be right");
+    assert_eq!(note(ToolsMode::Prompt, 3, 1, 0), None);
 }
