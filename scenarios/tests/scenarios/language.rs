@@ -40,7 +40,11 @@ fn lab(parts: &[(&str, &str)]) -> String {
 
 /// Returns the problems of the scenario, those of the loader or else those of the played script.
 fn problems(parts: &[(&str, &str)]) -> Vec<String> {
-    let found = match load_str("test.yaml", &lab(parts), Syntax::Yaml) {
+    problems_of(&lab(parts))
+}
+
+fn problems_of(text: &str) -> Vec<String> {
+    let found = match load_str("test.yaml", text, Syntax::Yaml) {
         Ok(scenario) => scenario.findings().problems,
         Err(problems) => problems,
     };
@@ -86,6 +90,26 @@ fn a_row_is_verified_by_a_call_that_reads_it_after_the_write() {
     }
     let other = ("EXPECT", "{verified: {in: others, where: {name: other}}}");
     assert_eq!(problems(&[other, ("SCRIPT", &script(&[write, ("list", "{}")]))]).len(), 1);
+}
+
+/// A page verifies the rows that it shows, and no others.
+#[test]
+fn a_row_is_verified_by_the_page_that_shows_it() {
+    let found = |size: u32, changed: &str, fault: &str| {
+        let steps = script(&[("set", &format!("{{id: {changed}, name: new}}")), ("list", "{}")]);
+        let verified = ("EXPECT", "{verified: {in: rows, where: {name: new}}}");
+        let text = lab(&[verified, ("SCRIPT", &steps), ("FAULTS", fault)]);
+        let list = "input: {properties: {id: {type: string}}}, handler: {select: rows}";
+        assert!(text.contains(list));
+        let paged =
+            format!("input: {{properties: {{cursor: {{type: string}}}}}}, handler: {{select: rows, page: {size}}}");
+        problems_of(&text.replace(list, &paged)).len()
+    };
+    assert_eq!((found(1, "R-1", ""), found(2, "R-1", ""), found(2, "R-2", "")), (0, 0, 0));
+    assert_eq!(found(1, "R-2", ""), 1, "it is on the second page");
+    for fault in ["stale", "cut, column: n", "corrupt, column: n"] {
+        assert_eq!(found(2, "R-1", &format!("{{kind: {fault}, on: rows.list}}")), 1, "{fault}");
+    }
 }
 
 #[test]

@@ -76,6 +76,31 @@ fn a_page_is_reached_by_the_cursor_of_the_one_before() {
     assert_eq!(empty, json!({"page": 1, "items": [], "next_cursor": null}));
 }
 
+/// Faults damage the items of a page, and neither its number nor its cursor.
+#[test]
+fn a_page_is_damaged_as_a_list_is() {
+    let page = |fault: &str| {
+        let faults =
+            if fault.is_empty() { String::new() } else { format!("faults: [{{kind: {fault}, on: bank.payments}}]\n") };
+        let mut bank = Calls::of(&format!("{BANK}{faults}"), "bank");
+        let session = bank.json("login", json!({"user": "ana"}))["token"].clone();
+        bank.json("payments", json!({"session": session}))
+    };
+    let right = page("");
+    let items = |page: &Value| page["items"].as_array().unwrap().clone();
+    let is_around = |page: &Value| page["page"] == right["page"] && page["next_cursor"] == right["next_cursor"];
+    let cut = page("cut");
+    assert_eq!(items(&cut), items(&right)[..1]);
+    let without = page("cut, column: payee");
+    assert!(items(&without).iter().all(|item| item.get("payee").is_none() && item.get("euros").is_some()));
+    let one = page("corrupt");
+    let differing: Vec<(Value, Value)> = items(&right).into_iter().zip(items(&one)).filter(|(a, b)| a != b).collect();
+    assert_eq!((differing.len(), &differing[0].0["id"]), (1, &differing[0].1["id"]), "{differing:?}");
+    let all = page("corrupt, column: euros");
+    assert!(items(&right).iter().zip(items(&all)).all(|(a, b)| a["euros"] != b["euros"] && a["payee"] == b["payee"]));
+    assert!([&cut, &without, &one, &all].into_iter().all(is_around), "{cut} {one}");
+}
+
 #[test]
 fn a_job_is_done_when_its_time_has_passed() {
     let mut render = Calls::of(RENDER, "render");
