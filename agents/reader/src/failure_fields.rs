@@ -3,8 +3,9 @@
 use serde_json::{Map, Value};
 
 /// Keys that are there only if there is an error, in lower case.
-const ERRORS: [&str; 9] =
-    ["error", "err", "exception", "error_message", "errormessage", "errorcode", "error_code", "errortext", "fault"];
+const ERRORS: [&str; 6] = ["error", "error_message", "errormessage", "errorcode", "error_code", "errortext"];
+/// Keys that are data in a record.
+const FAULTS: [&str; 3] = ["err", "exception", "fault"];
 /// Keys whose value false says that a call failed.
 pub(crate) const SUCCESSES: [&str; 2] = ["success", "ok"];
 /// Keys with the reason of an error.
@@ -13,11 +14,16 @@ pub(crate) const REASONS: [&str; 8] =
 /// Keys of a record, whose other fields are data.
 const RECORDS: [&str; 6] = ["id", "name", "data", "result", "results", "items"];
 /// Keys with the address that a record is about.
-const LINKS: [&str; 4] = ["url", "uri", "link", "href"];
+const LINKS: [&str; 2] = ["url", "uri"];
+/// Keys with the words of a status.
+const STATUS_WORDS: [&str; 4] = ["title", "statusText", "status_text", "code"];
 
 /// Returns true if an object has an error.
 pub(crate) fn has_error(fields: &Map<String, Value>) -> bool {
-    fields.iter().any(|(name, value)| ERRORS.contains(&name.to_ascii_lowercase().as_str()) && is_error(value))
+    let has = |keys: &[&str]| {
+        fields.iter().any(|(name, value)| keys.contains(&name.to_ascii_lowercase().as_str()) && is_error(value))
+    };
+    has(&ERRORS) || has(&FAULTS) && !has_any(fields, &RECORDS)
 }
 
 /// Returns true for the value of a key of errors, unless it says that there is none.
@@ -55,14 +61,20 @@ pub(crate) fn is_failed_status(status: u64) -> bool {
     (400..600).contains(&status)
 }
 
-/// Returns true for a text that begins with a status of HTTP and has more of them, one a line, such as the list of a checker of links.
+/// Returns true for a text that begins with a status of HTTP and has more of them, one a line with an address or one that is none of a failure,
+/// such as the list of a checker of links.
 pub(crate) fn lists_statuses(text: &str) -> bool {
     let has_status = |line: &str| {
         let digits = line.bytes().take_while(u8::is_ascii_digit).count();
         digits == 3 && matches!(line.as_bytes()[0], b'1'..=b'5') && line[3..].starts_with([' ', ':', '\t'])
     };
-    let mut lines = text.lines().map(str::trim_start);
-    lines.next().is_some_and(has_status) && lines.any(has_status)
+    let lines: Vec<&str> = text.lines().map(str::trim_start).filter(|line| has_status(line)).collect();
+    let is_of_link =
+        |line: &&str| line.contains("://") || line[3..].trim_start_matches([':', ' ', '\t']).starts_with('/');
+    let begins = text.lines().next().is_some_and(|line| has_status(line.trim_start()));
+    begins
+        && lines.len() > 1
+        && (lines.iter().all(is_of_link) || lines.iter().any(|line| line.starts_with(['1', '2', '3'])))
 }
 
 /// Returns true if an object has a reason and nothing of a record: the status of a job is a result.
@@ -72,7 +84,7 @@ pub(crate) fn is_about_the_call(fields: &Map<String, Value>) -> bool {
 
 /// Returns true if an object is about an address and has no reason: its status is a result.
 pub(crate) fn is_about_a_link(fields: &Map<String, Value>) -> bool {
-    has_any(fields, &LINKS) && !has_any(fields, &REASONS)
+    has_any(fields, &LINKS) && !has_any(fields, &REASONS) && !has_any(fields, &STATUS_WORDS)
 }
 
 /// Returns true if an object is about something with a name or an address, and has no reason.

@@ -135,7 +135,7 @@ fn audit_in<'s, 'e>(
         if !is_fresh {
             auditor.let_go();
         }
-        is_fresh = !options.allow_writes || definition.is_read_only();
+        is_fresh = definition.is_read_only();
         auditor.prepare(!is_fresh && tools.len() + 1 < known.len());
         auditor.check_definition(definition);
         tools.push(auditor.tool(definition, schema, spec, &known)?);

@@ -190,9 +190,21 @@ pub(crate) fn of_probes(tool: &ToolAudit) -> Vec<Finding> {
 /// Returns true for the lines of a stack trace: of JavaScript, .NET and Java, Python, Go and Rust.
 fn has_stack_trace(text: &str) -> bool {
     let is_frame = |line: &str| {
-        let line = line.trim_start();
-        let of_call = || line.strip_prefix("at ").is_some_and(|rest| rest.contains(['(', ':']));
-        of_call() || line.starts_with("File \"") && line.contains("\", line ")
+        let line = line.trim();
+        // `at f (/a.js:3:9)`, `at /a.js:3:9`, `at A.B(C d)`
+        let is_place = |rest: &str| {
+            let place = rest.trim_end_matches(')');
+            let number = place.rsplit(':').next().unwrap_or_default();
+            place.contains(['/', '\\'])
+                && number.len() < place.len()
+                && number.bytes().all(|byte| byte.is_ascii_digit())
+        };
+        let is_call = |rest: &str| {
+            let name = rest.split_once('(').filter(|_| rest.ends_with(')')).map(|(name, _)| name.trim_end());
+            name.is_some_and(|name| name.contains('.') && !name.contains(' '))
+        };
+        line.strip_prefix("at ").is_some_and(|rest| is_place(rest) || is_call(rest))
+            || line.starts_with("File \"") && line.contains("\", line ")
     };
     ["Traceback (most recent call last)", "\ngoroutine ", "stack backtrace:"].iter().any(|head| text.contains(head))
         || text.lines().filter(|line| is_frame(line)).count() > 1
@@ -220,12 +232,17 @@ mod tests {
     fn stack_traces_are_seen_in_texts() {
         for text in [
             "Error: x\n    at Server.call (/a/server.js:3:5)\n    at node:internal/main:2:1",
+            "Error: x\n    at /a/server.js:3:5\n    at async call (C:\\a\\b.js:4:5)",
             "System.InvalidOperationException : x\n   at A.B(C d)\n   at E.F()",
             "Traceback (most recent call last):\n  File \"a.py\", line 3, in f",
         ] {
             assert!(has_stack_trace(text), "{text}");
         }
-        for text in ["Invalid date\nat 10:30 there is a meeting", "days: expected a number\n  at days"] {
+        for text in [
+            "Taken\nat 10:30 by Ann\nat 11:30 by Bo",
+            "at items.0: expected number\nat items.1: expected number",
+            "days: expected a number\n  at days",
+        ] {
             assert!(!has_stack_trace(text), "{text}");
         }
     }

@@ -9,6 +9,11 @@ const VALUE: char = '‹';
 /// The words of languages for a value that is not there.
 const NOTHING: [&str; 5] = ["null", "none", "undefined", "nil", "nan"];
 
+/// Returns true if something was replaced in a text of [`without_values`].
+pub(crate) fn names_value(text: &str) -> bool {
+    text.contains(VALUE)
+}
+
 /// Returns a text without what a call sent, without numbers, and without names that have digits in them, so that two texts are
 /// equal if they say the same of different calls.
 pub(crate) fn without_values(text: &str, arguments: &Value) -> String {

@@ -258,8 +258,8 @@ pub(crate) fn narrows(statements: &[Statement]) -> bool {
     statements.iter().any(|statement| matches!(statement, Statement::Narrow { .. } | Statement::Page { .. }))
 }
 
-/// Lets the profile `perfect` repair a probe by the server's answers, and returns true if it arrives at the intended call
-/// within three of them: at a call with all intended values and no field that the schema forbids, or with the refusal that the base call
+/// Lets the profile `perfect` repair a probe by the server's answers, and returns the number of answers that it read if it arrives at the intended
+/// call within three of them: at a call with all intended values and no field that the schema forbids, or with the refusal that the base call
 /// gets (`is_base_refusal`, of a text and the arguments that were sent). `call` sends a call to the
 /// server, and returns `None` if there is no usable answer.
 pub(crate) fn repairs(
@@ -270,8 +270,8 @@ pub(crate) fn repairs(
     first: &Answer,
     is_base_refusal: impl Fn(&str, &Value) -> bool,
     mut call: impl FnMut(&ToolCall) -> Option<Answer>,
-) -> bool {
-    let Ok(profile): Result<Profile, _> = shipped_profile("perfect") else { return false };
+) -> Option<usize> {
+    let Ok(profile): Result<Profile, _> = shipped_profile("perfect") else { return None };
     let script = script(tool, intended, probe);
     let start = EpisodeStart {
         prompt: "",
@@ -286,37 +286,37 @@ pub(crate) fn repairs(
     let mut answers = 0;
     for _ in 0..MAX_TURNS {
         let responses: Vec<&ToolResponse> = seen.iter().collect();
-        let Ok(turn) = agent.next_turn(&responses) else { return false };
+        let Ok(turn) = agent.next_turn(&responses) else { return None };
         match turn {
             Turn::Message { .. } => seen = None,
             Turn::Calls { calls, .. } => {
-                let [next] = calls.as_slice() else { return false };
+                let [next] = calls.as_slice() else { return None };
                 let answer = if answers == 0 {
                     Some(first.clone())
                 } else if next.tool == tool.name && is_meant(schema, intended, &next.arguments) {
-                    return true;
+                    return Some(answers);
                 } else if answers < MAX_ANSWERS && next.tool == tool.name {
                     call(next)
                 } else {
                     None
                 };
-                let Some(answer) = answer else { return false };
+                let Some(answer) = answer else { return None };
                 answers += 1;
                 let is_error = answer.is_refusal();
                 // Nothing is wrong any more but what is wrong with the right call.
                 if is_error && has_all(intended, &next.arguments) && is_base_refusal(&answer.text, &next.arguments) {
-                    return true;
+                    return Some(answers - 1);
                 }
                 seen = Some(ToolResponse { content: vec![answer.text], is_error });
                 if !is_error {
                     // A call with a name beside the right one is as good, where the server ignores that.
-                    return has_all(intended, &next.arguments);
+                    return has_all(intended, &next.arguments).then_some(answers - 1);
                 }
             }
-            _ => return false,
+            _ => return None,
         }
     }
-    false
+    None
 }
 
 /// Returns true if a call is the intended one, but for fields that the schema allows beside its own.

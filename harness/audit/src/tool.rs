@@ -11,7 +11,7 @@ use crate::base;
 use crate::contract;
 use crate::findings;
 use crate::kinds::ProbeKind;
-use crate::likeness::without_values;
+use crate::likeness::{names_value, without_values};
 use crate::mend::{Refused, records};
 use crate::places::differing_field;
 use crate::probes::{Draft, MAX_PROBES, from_schema};
@@ -72,8 +72,9 @@ impl Subject<'_> {
         }
         // A call that says what the right one says when it comes again was read as the right one. One that somebody declares may be about it.
         let is_again = || {
-            let is_like_base = !lacks_field(draft.kind) && draft.kind != ProbeKind::Declared;
-            is_like_base && self.again.contains(&without_values(&answer.text, &draft.arguments))
+            let text = without_values(&answer.text, &draft.arguments);
+            let is_like_base = draft.kind != ProbeKind::Declared && (names_value(&text) || !lacks_field(draft.kind));
+            is_like_base && self.again.contains(&text)
         };
         if kind.is_refusal() && is_again() {
             return AnswerKind::Environment;
@@ -182,10 +183,11 @@ impl Auditor<'_, '_> {
         for draft in drafts {
             let probe = self.probe(&subject, draft)?;
             let ended = matches!(probe.answer, AnswerKind::Slow | AnswerKind::Died);
-            // A call without a required field was not read as the right one: the server says this of all that it refuses.
+            // A call without a required field was not read as the right one: the server says this of all that it refuses, unless it names
+            // what was sent.
             if let Some(text) = probe.text.as_ref().filter(|_| lacks_field(probe.kind) && probe.answer.is_refusal()) {
                 let text = without_values(text, &probe.arguments);
-                subject.again.retain(|again| *again != text);
+                subject.again.retain(|again| *again != text || names_value(again));
             }
             // A mistake that was accepted may have changed what the right call needs.
             if accepted && !tool.read_only && subject.again.is_empty() && probe.answer.is_accepted() {
@@ -396,10 +398,10 @@ impl Auditor<'_, '_> {
                         refusal.as_ref() == Some(&text) || subject.again.contains(&text)
                     };
                     let (intended, sent) = (&draft.intended, &draft.arguments);
-                    let repaired = repairs(spec, schema, intended, sent, &answer, is_base_refusal, &mut call);
-                    probe.repaired = Some(repaired);
-                    // A text with which a reader arrives at the right call said what is right.
-                    probe.remedy = probe.remedy.map(|found| found || repaired);
+                    let answers = repairs(spec, schema, intended, sent, &answer, is_base_refusal, &mut call);
+                    probe.repaired = Some(answers.is_some());
+                    // A text with which alone a reader arrives at the right call said what is right.
+                    probe.remedy = probe.remedy.map(|found| found || answers == Some(1));
                 }
             }
         }

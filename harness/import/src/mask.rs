@@ -158,8 +158,8 @@ impl Found {
         for word in text.split_inclusive(|c| !is_token(c)) {
             let before = &text[..at];
             at += word.len();
-            let word = after_escape(before, word.trim_end_matches(|c| !is_token(c)));
-            if word.len() >= MIN_PREFIXED_BYTES && looks_like_secret(word) {
+            let is_key = |word: &&str| word.len() >= MIN_PREFIXED_BYTES && looks_like_secret(word);
+            if let Some(word) = readings(before, word.trim_end_matches(|c| !is_token(c))).find(is_key) {
                 self.add_part(word.trim_end_matches('.'));
             }
         }
@@ -199,16 +199,23 @@ impl Found {
             let name = text[..at].trim_end_matches(['"', '\'', ' ', '\\']);
             let start = name.rfind(|c: char| !is_token(c)).map_or(0, |before| before + 1);
             let is_name = |name: &&str| (3..64).contains(&name.len()) && (is_strong(name) || is_token_name(name));
-            let Some(name) = name.get(start..).map(|word| after_escape(&name[..start], word)).filter(is_name) else {
+            let is_secret_name = |name: &&str| is_name(name) && names_secret(name);
+            let Some(name) = name.get(start..).and_then(|word| readings(&name[..start], word).find(is_secret_name))
+            else {
                 continue;
             };
             let rest = text[at + 1..].trim_start_matches(['"', '\'', ' ', '\\']);
             let value = assigned_value(rest);
             value_end = text.len() - rest.len() + value.len();
-            if value.len() <= MAX_SECRET_BYTES && names_secret(name) && is_assigned_secret(name, sign, value) {
-                self.add_part(value);
-                if value.contains(AMPERSAND) {
-                    self.add_part(&value.replace(AMPERSAND, "&"));
+            // A part of a password may look like markup.
+            let whole = rest.split(|c: char| c.is_whitespace() || "\"'\\`".contains(c)).next().unwrap_or_default();
+            for value in [value, whole] {
+                if value.len() <= MAX_SECRET_BYTES && is_assigned_secret(name, sign, value) {
+                    self.add_part(value);
+                    if value.contains(AMPERSAND) {
+                        self.add_part(&value.replace(AMPERSAND, "&"));
+                    }
+                    break;
                 }
             }
         }
@@ -333,10 +340,11 @@ fn is_token(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
 }
 
-/// Returns a word without the letter of an escaped line break or tab, if it begins with one.
-fn after_escape<'t>(before: &str, word: &'t str) -> &'t str {
+/// Returns a word without the letter of an escaped line break or tab, if it may begin with one, and then the word itself: behind a backslash
+/// may also stand a part of a path.
+fn readings<'t>(before: &str, word: &'t str) -> impl Iterator<Item = &'t str> {
     let is_escaped = before.ends_with('\\') && word.starts_with(['n', 'r', 't']);
-    if is_escaped { &word[1..] } else { word }
+    is_escaped.then(|| &word[1..]).into_iter().chain([word])
 }
 
 /// Returns the value at the beginning of a text, which a blank, punctuation or the next parameter of a query ends.
@@ -353,7 +361,8 @@ fn assigned_value(text: &str) -> &str {
         }
         let length = if rest.starts_with(AMPERSAND) { AMPERSAND.len() } else { 1 };
         let parameter = rest[length..].trim_start_matches(|c| is_token(c) || matches!(c, '%' | '+'));
-        if parameter.starts_with('=') {
+        // A parameter may have no value: `?token=x&verbose&page=1`.
+        if parameter.starts_with('=') || length == 1 && parameter.starts_with('&') {
             break;
         }
         at += length;

@@ -185,7 +185,9 @@ impl<'n> Finder<'n> {
     }
 
     fn is_name(&self, word: &str) -> bool {
-        self.masks.names.contains(word) || self.names.has_of_any_tool(word)
+        // The key of a mapping may be an address.
+        let is_plain = word.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+        is_plain && (self.masks.names.contains(word) || self.names.has_of_any_tool(word))
     }
 
     /// Masks what is left of values in a template: sent values in other letters, and words with digits.

@@ -146,23 +146,45 @@ impl StatementReader<'_> {
         }
     }
 
-    /// Reads the names of unknown fields: those after the phrase, before it, or else the segment's.
     /// Reads that two fields cannot be sent together: the last one must be left out.
     pub(super) fn read_exclusive(&mut self, context: &PhraseContext<'_>) {
-        let tokens = &context.tokens[sentence(context.tokens, context.at)];
-        let is_name = |token: &&Token<'_>| matches!(token.kind, TokenKind::Word | TokenKind::Quoted);
-        let mut named: Vec<String> =
-            tokens.iter().filter(is_name).filter_map(|token| self.vocabulary.field_path(token.text)).collect();
-        named.dedup();
-        if named.len() > 1 {
-            let is_sent = |field: &&String| paths::get(self.original, field).is_some();
-            let sent = named.iter().filter(is_sent).nth(1).and(named.iter().rfind(is_sent)).cloned();
-            if let Some(field) = sent.or_else(|| named.pop()) {
-                self.push(Statement::Unrecognized { field });
+        // "both a and b" follow, "a and b cannot be combined" precede.
+        let range = sentence(context.tokens, context.at);
+        let is_end = |token: &Token<'_>| token.is_symbol(":;");
+        let after = &context.tokens[context.next..range.end];
+        let after = &after[..after.iter().position(is_end).unwrap_or(after.len())];
+        let before = &context.tokens[range.start..context.at];
+        let before = &before[before.iter().rposition(is_end).map_or(0, |end| end + 1)..];
+        let named = |tokens: &[Token<'_>]| {
+            let is_name = |token: &&Token<'_>| matches!(token.kind, TokenKind::Word | TokenKind::Quoted);
+            let mut fields: Vec<String> = Vec::new();
+            for field in tokens.iter().filter(is_name).filter_map(|token| self.vocabulary.field_path(token.text)) {
+                if !fields.contains(&field) {
+                    fields.push(field);
+                }
             }
+            fields
+        };
+        let (after, before) = (named(after), named(before));
+        let both = || before.iter().chain(&after).cloned().collect();
+        let fields = [&after, &before].into_iter().find(|fields| fields.len() > 1).cloned().unwrap_or_else(both);
+        let [one, other] = fields.as_slice() else { return };
+        let is_sent = |field: &String| self.original.is_null() || paths::get(self.original, field).is_some();
+        // "Use name" keeps it.
+        let is_kept = |field: &String| {
+            let pairs = context.tokens.windows(2);
+            pairs.into_iter().any(|pair| {
+                ["use", "keep", "set"].iter().any(|verb| pair[0].is_word(verb))
+                    && self.vocabulary.field_path(pair[1].text).as_ref() == Some(field)
+            })
+        };
+        if is_sent(one) && is_sent(other) {
+            let field = if is_kept(other) { one } else { other }.clone();
+            self.push(Statement::Unrecognized { field });
         }
     }
 
+    /// Reads the names of unknown fields: those after the phrase, before it, or else the segment's.
     pub(super) fn read_unrecognized(&mut self, context: &PhraseContext<'_>) {
         if self.read_refused_characters(context) {
             return;
@@ -205,7 +227,9 @@ impl StatementReader<'_> {
                 || list.items.first().map(|item| self.path_or_name(item)).or_else(|| self.field_in_sentence(context));
             // "Path not allowed: /etc/x"
             let is_value = |item: &&str| {
-                path_of_value(self.original, item).is_some() && self.vocabulary.field_path(item).is_none()
+                path_of_value(self.original, item).is_some()
+                    && self.vocabulary.field_path(item).is_none()
+                    && paths::get(self.original, item).is_none()
             };
             if list.items.iter().any(is_value) {
                 return self.read_fault(Fault::Invalid, context);

@@ -47,6 +47,7 @@ fn are_minutes(tokens: &[Token<'_>], range: &Range<usize>, at: usize) -> bool {
     tokens[at].is_word("min")
         && at > range.start
         && tokens[at - 1].kind == TokenKind::Number
+        && !at.checked_sub(2).is_some_and(|before| tokens[before].is_symbol(":"))
         && !tokens[range.clone()].iter().any(|token| token.is_word("max"))
 }
 

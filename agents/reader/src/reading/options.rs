@@ -165,8 +165,15 @@ impl StatementReader<'_> {
         let field = field.or_else(|| self.named_field(context)).or_else(sole);
         let are_file_ends = list.items.iter().all(|item| is_file_end(item));
         let field = if are_file_ends { field.or_else(|| self.file_sent()) } else { field };
+        let is_of_file = |field: &String| {
+            let sent = paths::get(self.original, field).and_then(Value::as_str);
+            let says_file =
+                |token: &Token<'_>| ["file", "files", "extension", "extensions"].iter().any(|word| token.is_word(word));
+            sent.is_none_or(|sent| sent.rfind('.').is_some_and(|dot| dot > 0))
+                || context.tokens[sentence(context.tokens, context.at)].iter().any(says_file)
+        };
         if let Some(field) = &field
-            && (are_file_ends || self.is_file_type(field, context))
+            && (are_file_ends && is_of_file(field) || self.is_file_type(field, context))
         {
             let pattern = format!(
                 "\\.(?:{})$",
@@ -240,6 +247,25 @@ impl StatementReader<'_> {
         let mut named = sent.filter(|(_, value)| value.as_str().is_some_and(is_upper_name));
         let (name, _) = named.next()?;
         named.next().is_none().then(|| name.clone())
+    }
+
+    /// Reads what kinds of files are wanted: "must be an Excel file (.xlsx, .xls)".
+    pub(super) fn read_file_ends(&mut self, context: &PhraseContext<'_>) {
+        let range = sentence(context.tokens, context.at);
+        let before = &context.tokens[range.start..context.at];
+        let is_word = |words: &[&str]| before.iter().any(|token| words.iter().any(|word| token.is_word(word)));
+        let list = list_at(context.tokens, context.next);
+        let sent =
+            self.file_sent().and_then(|field| paths::get(self.original, &field)?.as_str().map(str::to_lowercase));
+        let is_sent = |item: &&str| sent.as_deref().is_some_and(|sent| sent.ends_with(&item.to_lowercase()));
+        if is_word(&["must", "should", "expected", "only", "needs", "has"])
+            && !is_word(&["not", "no", "cannot"])
+            && !list.items.is_empty()
+            && list.items.iter().all(|item| is_file_end(item))
+            && !list.items.iter().any(is_sent)
+        {
+            self.read_options(&list, context);
+        }
     }
 
     /// Returns the only argument that was sent with the name of a file.

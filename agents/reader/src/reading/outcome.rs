@@ -6,8 +6,8 @@ use super::Statement;
 use super::content::{beginning, own_words};
 use super::words::{BEGINNINGS, COMPLAINTS};
 use crate::failure_fields::{
-    SUCCESSES, has_error, is_about_a_link, is_about_the_call, is_error, is_failed_status, is_failure, is_nothing,
-    lists_statuses, says_no,
+    REASONS, SUCCESSES, has_any, has_error, is_about_a_link, is_about_the_call, is_error, is_failed_status, is_failure,
+    is_nothing, lists_statuses, says_no,
 };
 
 /// More keys of JSON whose value `false` says that a call failed. In the records of a log they may be data.
@@ -42,13 +42,14 @@ pub(super) fn reports_error(text: &str) -> bool {
     if text.starts_with('{') {
         let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
         let (first, second) = (values.next(), values.next());
-        if matches!(second, Some(Ok(Value::Object(_)))) {
-            return false;
-        }
-        if let Some(Ok(Value::Object(object))) = first
-            && object_reports_error(&object)
-        {
-            return true;
+        let is_record = |object: &Map<String, Value>| !has_any(object, &REASONS) && !has_error(object);
+        if let Some(Ok(Value::Object(object))) = first {
+            if matches!(second, Some(Ok(Value::Object(_)))) && is_record(&object) {
+                return false;
+            }
+            if object_reports_error(&object) {
+                return true;
+            }
         }
     }
     let lower = text.to_lowercase();

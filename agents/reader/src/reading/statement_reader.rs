@@ -336,6 +336,7 @@ impl<'v> StatementReader<'v> {
             Meaning::Characters => self.read_characters(context),
             Meaning::Without => self.read_forbidden_characters(context),
             Meaning::Prefix => self.read_affix(true, context),
+            Meaning::Suffix if tokens[next - 1].is_symbol("(") => self.read_file_ends(context),
             Meaning::Suffix => self.read_affix(false, context),
             Meaning::Folder => self.read_folders(context),
             Meaning::Exclusive => self.read_exclusive(context),

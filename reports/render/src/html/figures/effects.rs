@@ -67,7 +67,7 @@ pub(super) fn effects(report: &Report) -> Result<Markup, ChartError> {
         } @else if has_guardrails(report) {
             h2 #effects { "Which guardrail matters?" }
             p.note {
-                "This run cannot tell: no two of its conditions differ in one guardrail alone. "
+                "This run does not show it: it has neither all guardrails and all but one, nor none and one alone, in one error format. "
                 code { "healbench run SUITE --guardrails one-out" } " runs all guardrails, and all without each."
             }
         }
