@@ -300,7 +300,7 @@ pub(crate) fn repairs(
                 } else {
                     None
                 };
-                let Some(answer) = answer else { return None };
+                let answer = answer?;
                 answers += 1;
                 let is_error = answer.is_refusal();
                 // Nothing is wrong any more but what is wrong with the right call.

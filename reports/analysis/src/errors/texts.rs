@@ -13,7 +13,7 @@ use crate::run_rows::RunRows;
 /// The largest number of masked texts, and of calls, that are kept for calls that repeat others.
 const MAX_KEPT: usize = 1 << 14;
 
-/// What a template is made of.
+/// The message of a text, of which its template is made.
 struct Message {
     text: String,
     /// True if it is one line, and all that was sent.

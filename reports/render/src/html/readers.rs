@@ -1,4 +1,4 @@
-//! What each simulated reader was fitted to, and the verdict on its profile.
+//! The logs that each simulated reader was fitted to, and the verdict on its profile.
 
 use healbench_core::AgentKind;
 use maud::{Markup, html};

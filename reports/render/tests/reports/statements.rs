@@ -1,4 +1,4 @@
-//! What is said of two conditions of an agent, read from an output.
+//! Statements on two conditions of an agent, read from an output.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use healbench_analysis::{Gain, MetricDifference, PairedDifference, Verdict};
 
 use crate::numbers;
 
-/// What is said of a pair.
+/// The statement on a pair.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Statement {
     pub(crate) difference: Option<f64>,
@@ -120,7 +120,7 @@ impl From<Gain> for Statement {
     }
 }
 
-/// What is said of each pair of an agent's conditions, and where it was said first.
+/// The statements on each pair of an agent's conditions, each with the place where it was made first.
 #[derive(Default)]
 pub(crate) struct Said(BTreeMap<(String, usize, usize), (Statement, &'static str)>);
 
