@@ -131,7 +131,8 @@ fn the_cache_changes_no_answer_whatever_the_clock() {
     let built_in = load_suite(&[PathBuf::from("transient")]).unwrap();
     for clock in ["none", "wait_tool", "on_retry"] {
         let with_clock = |scenario: &Scenario| {
-            let text = format!("{}\nclock: {clock}\n", scenario.source.text);
+            let own = scenario.source.text.lines().filter(|line| !line.starts_with("clock: "));
+            let text = format!("{}\nclock: {clock}\n", own.collect::<Vec<_>>().join("\n"));
             load_str("task.yaml", &text, Syntax::Yaml).unwrap_or_else(|error| panic!("{error:?}"))
         };
         let scenarios: Vec<Scenario> = built_in.iter().map(with_clock).collect();
