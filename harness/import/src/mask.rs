@@ -208,8 +208,9 @@ impl Found {
             let value = assigned_value(rest);
             value_end = text.len() - rest.len() + value.len();
             // A part of a password may look like markup.
-            let whole = rest.split(|c: char| c.is_whitespace() || "\"'\\`".contains(c)).next().unwrap_or_default();
-            for value in [value, whole] {
+            let is_cut = rest[value.len()..].starts_with('&');
+            let whole = rest.split(|c: char| c.is_whitespace() || "\"'\\`".contains(c)).next().filter(|_| is_cut);
+            for value in std::iter::once(value).chain(whole) {
                 if value.len() <= MAX_SECRET_BYTES && is_assigned_secret(name, sign, value) {
                     self.add_part(value);
                     if value.contains(AMPERSAND) {
