@@ -56,7 +56,7 @@ pub(super) enum Meaning {
     /// The folders follow that a path has to be in.
     Folder,
     Unrecognized,
-    /// Of the fields that are named only one may be sent.
+    /// Only one of the fields that are named may be sent.
     Exclusive,
     /// Names of fields whose values are in use follow.
     ConflictNamed,

@@ -333,7 +333,7 @@ fn what_gives_no_advice_has_no_remedy() {
     }
 }
 
-/// What is forbidden, demanded together or told of another place is not what to send.
+/// Checks that what is forbidden, demanded together or told of another place is not sent.
 #[test]
 fn the_opposite_is_not_read() {
     for (sent, text) in [
