@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use clap::builder::{Resettable, StyledStr};
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command, CommandFactory as _};
 
@@ -45,7 +45,32 @@ fn unset(command: Command, is_unset: impl Fn(&Arg) -> bool) -> Command {
 
 /// Parses a command line. An error about the value of a variable names it.
 pub(crate) fn parse(command: Command, args: &[OsString]) -> ArgMatches {
-    command.clone().try_get_matches_from(args).unwrap_or_else(|error| name_variables(error, &command, args).exit())
+    command.clone().try_get_matches_from(args).unwrap_or_else(|error| explain(error, &command, args).exit())
+}
+
+/// Adds to an error which variable set the value, or that `--json` is `--output json`.
+fn explain(error: clap::Error, command: &Command, args: &[OsString]) -> clap::Error {
+    name_output(name_variables(error, command, args), command, args)
+}
+
+/// Names `--output` where a form is given as an option, if the command has that form.
+fn name_output(mut error: clap::Error, command: &Command, args: &[OsString]) -> clap::Error {
+    let unknown = error.get(ContextKind::InvalidArg).filter(|_| error.kind() == ErrorKind::UnknownArgument);
+    let Some(ContextValue::String(option)) = unknown else { return error };
+    let form = option.trim_start_matches('-').to_owned();
+    let lists_form = |help: &StyledStr| help.to_string().split(|c: char| !c.is_alphanumeric()).any(|word| word == form);
+    let has_form = subcommand(command, args)
+        .and_then(|command| command.get_arguments().find(|arg| arg.get_id() == "output")?.get_help().map(lists_form));
+    if has_form == Some(true) {
+        let tip = format!("use `--output {form}`, or `--output {form}=FILE`");
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
+}
+
+/// Returns the command that a line names.
+fn subcommand<'c>(command: &'c Command, args: &[OsString]) -> Option<&'c Command> {
+    args.iter().skip(1).find_map(|word| command.find_subcommand(word))
 }
 
 fn name_variables(mut error: clap::Error, command: &Command, args: &[OsString]) -> clap::Error {
@@ -66,8 +91,7 @@ fn name_variables(mut error: clap::Error, command: &Command, args: &[OsString]) 
             |word: &str| word.strip_prefix(&long).is_some_and(|rest| rest.is_empty() || rest.starts_with('='));
         words.iter().any(|word| has_long(word) || short.as_ref().is_some_and(|short| word.starts_with(short)))
     };
-    let name = words.get(1..).into_iter().flatten().find_map(|word| command.find_subcommand(word.as_ref()));
-    let tips: Vec<StyledStr> = name
+    let tips: Vec<StyledStr> = subcommand(command, args)
         .into_iter()
         .flat_map(Command::get_arguments)
         .filter(|arg| blamed.contains(&arg.to_string()) && !is_on_line(arg))

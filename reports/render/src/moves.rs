@@ -133,6 +133,7 @@ fn scores_table(found: &Calibration, scores: &HeldOutScores) -> Table {
     let title = format!("Held out by {by}, in {} parts; lower is better", count(scores.folds));
     let mut lines = vec![TableLine::Title(StyledSpan::new(title, Paint::Plain))];
     lines.extend(Method::ALL.map(|method| row(method_name(method), &|group| score(group, method))));
+    lines.push(row("equal shares", &|_| Some(Scores::EQUAL_SHARES)));
     lines.push(row("a perfect profile", &|group| Some(group.perfect.mean)));
     Table { heads: heads.collect(), lines }
 }
@@ -231,11 +232,13 @@ pub fn prediction(found: &Prediction, profile: &str, fitted: Option<&Fitted>, wi
     if let (Some(scores), Some(perfect)) = (found.scores, found.perfect) {
         let [log, best] = [scores.log, perfect.mean.log].map(decimal);
         let [brier, best_brier] = [scores.brier, perfect.mean.brier].map(decimal);
+        let [equal, equal_brier] = [Scores::EQUAL_SHARES.log, Scores::EQUAL_SHARES.brier].map(decimal);
         let range = decimals(perfect.log_range);
         let scored = format!(
             "Log score {log}; if the profile were perfect, {best} {range}. Brier score {brier}; if it were perfect, {best_brier}."
         );
         lines.extend(wrap(&scored, " ", width));
+        lines.push(format!("Of equal shares: log score {equal}, Brier score {equal_brier}."));
     }
     let note = "Each cell: predicted, observed. Gap: the mean absolute difference, and that of a perfect profile with as many moves; it decides nothing. No repair is expected after a call of another tool.";
     lines.extend(wrap(note, " ", width));

@@ -16,7 +16,7 @@ pub(crate) struct CalibrateArgs {
     /// Runs: directories, names in `runs`, or `latest`.
     #[arg(required = true, value_name = "RUN", value_parser = run_name())]
     pub(crate) runs: Vec<PathBuf>,
-    /// The agents to fit, taken as one [default: all]
+    /// The agents to fit, taken as one, by name or a beginning that only one has [default: all]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) agent: Vec<String>,
     /// Write the profile to this file, replacing it, for `run --agent scripted:FILE` and `predict`.
@@ -39,7 +39,7 @@ pub(crate) struct PredictArgs {
     /// A profile of moves: a shipped one, or a TOML file.
     #[arg(long, value_name = "PROFILE")]
     pub(crate) profile: String,
-    /// The agents whose moves are predicted [default: all]
+    /// The agents whose moves are predicted, by name or a beginning that only one has [default: all]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) agent: Vec<String>,
     #[command(flatten)]

@@ -103,7 +103,10 @@ impl ReadMoves {
             return Ok((0..known.len()).collect());
         }
         let index = |name: &String| {
-            let found = known.iter().position(|each| each == name);
+            // Titles of models are long: a beginning that only one has is enough.
+            let mut beginning = (0..known.len()).filter(|at| known[*at].starts_with(name.as_str()));
+            let only = beginning.next().filter(|_| beginning.next().is_none());
+            let found = known.iter().position(|each| each == name).or(only);
             found.ok_or_else(|| unknown("agent (of those with an error that counts)", name, known.iter().cloned()))
         };
         given.iter().map(index).collect()

@@ -177,6 +177,19 @@ fn a_full_standard_output_is_an_error_and_a_closed_one_is_not() {
 }
 
 #[test]
+fn a_form_given_as_an_option_is_told_as_a_value_of_output() {
+    let sandbox = Sandbox::new();
+    for (args, tip) in [
+        (["report", "latest", "--json"], Some("tip: use `--output json`, or `--output json=FILE`")),
+        (["gate", "base.toml", "--junit=x.xml"], Some("tip: use `--output junit`, or `--output junit=FILE`")),
+        (["calibrate", "latest", "--html"], None),
+    ] {
+        let shown = usage_error(&sandbox, &args);
+        assert_eq!(shown.lines().find(|line| line.contains("`--output")).map(str::trim), tip, "{shown}");
+    }
+}
+
+#[test]
 fn unknown_names_in_scripts_and_profiles_out_of_range() {
     let sandbox = Sandbox::new();
     let scenario = include_str!("../../../../scenarios/suites/quickstart/wrong-type.yaml");

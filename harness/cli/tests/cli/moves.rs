@@ -5,13 +5,13 @@ use serde_json::Value;
 use super::traces::log;
 use super::*;
 
-/// Imports twelve conversations of `m-1`, which repairs each error, and as many of `m-2`, which stops after each.
+/// Imports twelve conversations of `m-1`, which repairs each error, and as many of `m-2x`, which stops after each.
 fn trace(sandbox: &Sandbox) {
-    for model in ["m-1", "m-2"] {
+    for model in ["m-1", "m-2x"] {
         std::fs::create_dir_all(sandbox.path(&format!("logs/{model}"))).unwrap();
         for task in 0..12 {
             let mut text = log(model, &format!("A-{task}"));
-            if model == "m-2" {
+            if model == "m-2x" {
                 let mut document: Value = serde_json::from_str(&text).unwrap();
                 let messages = document["messages"].as_array_mut().unwrap();
                 messages.drain(3..5);
@@ -41,7 +41,7 @@ fn a_fitted_reader_is_written_judged_played_and_named_in_reports() {
     assert_eq!(std::fs::read_to_string(sandbox.path("again.toml")).unwrap(), text);
     let json: Value =
         serde_json::from_str(&sandbox.ok(&["calibrate", "trace", "--agent", "m-1", "--output=json"]).out).unwrap();
-    assert_eq!((&json["others"][0], &json["profile"]["agent"]), (&"m-2".into(), &"m-1".into()));
+    assert_eq!((&json["others"][0], &json["profile"]["agent"]), (&"m-2x".into(), &"m-1".into()));
     let run = [
         "run",
         "quickstart/wrong-enum",
@@ -74,13 +74,14 @@ fn predictions_stand_beside_what_happened() {
         json["scores"]["log"].as_f64().unwrap()
     };
     // It was fitted to the one, and the other does the opposite.
-    assert!(score("m-1") < 0.5 && score("m-2") > 1.0, "{} {}", score("m-1"), score("m-2"));
+    assert!(score("m-1") < 0.5 && score("m-2x") > 1.0, "{} {}", score("m-1"), score("m-2x"));
     let text = sandbox.ok(&["predict", "--profile", "m-1.toml", "trace", "--agent", "m-2"]).out;
     assert!(text.contains("fitted to 12 first errors of 1 agent in 12 tasks (trace; 20"), "{text}");
     assert!(
         text.contains("Repaired next: predicted ") && text.contains("observed 0% (12 chains in 12 tasks)"),
         "{text}"
     );
+    assert!(text.contains("Of equal shares: log score 1.386, Brier score 0.750."), "{text}");
 }
 
 #[test]
@@ -93,6 +94,7 @@ fn names_that_no_run_has_are_refused() {
         assert!(!sandbox.path("x.toml").exists());
     };
     refused(&["calibrate", "trace", "--agent", "m-3", "--out", "x.toml"], "did you mean `m-");
+    refused(&["calibrate", "trace", "--agent", "m-", "--out", "x.toml"], "unknown agent");
     refused(&["calibrate", "trace", "--suite", "nowhere", "--out", "x.toml"], "unknown suite `nowhere`");
     refused(&["calibrate", "trace", "--condition", "fusoin", "--out", "x.toml"], "unknown condition `fusoin`");
     refused(&["predict", "trace", "--profile", "typical"], "is a profile of uptake");

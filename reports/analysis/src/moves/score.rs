@@ -26,6 +26,9 @@ pub struct Scores {
 }
 
 impl Scores {
+    /// The scores of equal shares of all moves, whatever is made.
+    pub const EQUAL_SHARES: Scores = Scores { log: 2.0 * std::f64::consts::LN_2, brier: 0.75 };
+
     /// Returns the scores of shares if the move in `column` was made.
     pub(super) fn of(shares: Shares, column: usize) -> Scores {
         let made = |at: usize| if at == column { 1.0 } else { 0.0 };
