@@ -28,17 +28,19 @@ const CALL_MARKS: [&str; 9] = [
 pub(super) fn of_answer(reply: &Reply, model: &str, bytes: usize, has_calls: bool, native: &[Function]) -> Vec<String> {
     let text = reply.message.text.as_str();
     let is_cut = reply.finish_reason == FinishReason::Length;
-    let is_empty = !has_calls && text.trim().is_empty() && !is_cut && reply.finish_reason != FinishReason::Refusal;
+    let is_unparsed = reply.finish_reason == FinishReason::Unparsed;
+    let is_empty = !has_calls && text.trim().is_empty() && reply.finish_reason == FinishReason::End;
     let is_marked = |name: &str| CALL_MARKS.iter().any(|mark| name.contains(mark));
     let calls_in_text = !native.is_empty()
         && (reply.message.calls.iter().any(|call| is_marked(&call.name))
-            || !has_calls && (is_marked(text) || has_known_call(text, native)));
+            || !has_calls && (is_marked(text) || has_known_call(text, native) || reasoning(reply).any(is_marked)));
     let counted = reply.usage.map(|usage| usage.input);
     let few = counted.is_some_and(|counted| counted < bytes as u64 / BYTES_PER_TOKEN);
     let findings = [
         (is_cut, diagnostics::CUT),
         (is_empty, diagnostics::EMPTY),
         (calls_in_text, diagnostics::CALLS_IN_TEXT),
+        (is_unparsed, diagnostics::UNPARSED),
         (reply.in_other_choice, diagnostics::OTHER_CHOICE),
         (few, diagnostics::FEW_TOKENS),
     ];
@@ -50,6 +52,12 @@ pub(super) fn of_answer(reply: &Reply, model: &str, bytes: usize, has_calls: boo
         format!("{}{name}", diagnostics::OTHER_MODEL)
     }));
     found
+}
+
+/// Returns the reasoning that a server of chat completions returned beside the text.
+fn reasoning(reply: &Reply) -> impl Iterator<Item = &str> {
+    let raw = reply.message.raw.as_ref();
+    ["reasoning_content", "reasoning"].into_iter().filter_map(move |key| raw?.get(key)?.as_str())
 }
 
 /// Returns true if a text has a call of one of the functions as JSON.
@@ -112,6 +120,9 @@ mod tests {
         ] {
             assert_eq!(found(text, |_| ()), ["calls_in_text"], "{text}");
         }
+        let thought = json!({"reasoning_content": "I open it. <tool_call>{\"name\": \"door\"}</tool_call>"});
+        assert_eq!(found("Done.", |reply| reply.message.raw = Some(thought.clone())), ["calls_in_text"]);
+        assert_eq!(found("", |reply| reply.finish_reason = FinishReason::Unparsed), ["unparsed"]);
         assert_eq!(found("Yes.", |reply| reply.usage.as_mut().unwrap().input = 80), ["few_tokens"]);
         for other in ["other", "small-7b-mini", "small-70b"] {
             let found = found("Yes.", |reply| reply.model = Some(other.to_owned()));

@@ -10,6 +10,8 @@ use serde::de::DeserializeOwned;
 
 /// Parses JSON, and repairs it if necessary. An error is that of the original text.
 pub(super) fn parse<T: DeserializeOwned>(json: &[u8]) -> Result<T, serde_json::Error> {
+    // A byte order mark.
+    let json = json.strip_prefix(b"\xef\xbb\xbf").unwrap_or(json);
     serde_json::from_slice(json).or_else(|error| {
         let repaired = repair(&String::from_utf8_lossy(json)).into_owned();
         serde_json::from_str(&repaired).map_err(|_| error)

@@ -205,10 +205,10 @@ fn reason(error: AttemptError) -> String {
     }
 }
 
-/// Returns true if a 404 is about the path and not the model: llama.cpp implements Anthropic's API without model
-/// resources.
+/// Returns true if a 404 is about the path and not the model, which the servers name that have one: llama.cpp implements
+/// Anthropic's API without model resources, and `base_url` may be wrong.
 fn is_unknown_path(answer: &RawAnswer) -> bool {
-    String::from_utf8_lossy(&answer.body).contains("File Not Found")
+    !String::from_utf8_lossy(&answer.body).to_lowercase().contains("model")
 }
 
 /// Returns true if a server says that it is loading its model.

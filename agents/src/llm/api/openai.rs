@@ -91,20 +91,46 @@ impl ParsedText {
 /// Parses arguments and replaces them with the text to send back.
 ///
 /// Missing arguments are read as an empty object: several servers (vLLM, and OpenRouter for some models) send an empty
-/// string if the model wrote none. To count that as malformed would measure the server, not the model.
+/// string, `null` or an empty list if the model wrote none. An object in a text, and an empty object before the arguments, are
+/// of servers that encode or join them twice. To count that as malformed would measure the server, not the model.
 pub(super) fn read_arguments(sent: &mut Value) -> (Arguments, Option<Box<NumberTexts>>) {
     let arguments = match &*sent {
-        Value::String(text) if !text.trim().is_empty() => {
-            return match lenient_json::parse(text.as_bytes()) {
-                Ok(value) => (Arguments::Json(value), NumberTexts::of(text)),
-                Err(_) => (Arguments::Text(text.clone()), None),
-            };
-        }
-        Value::String(_) | Value::Null => Arguments::Json(Value::Object(Map::new())),
-        value => Arguments::Json(value.clone()),
+        Value::String(text) if !text.trim().is_empty() => match lenient_json::parse(text.as_bytes()) {
+            Ok(value @ Value::Object(_)) => return (Arguments::Json(value), NumberTexts::of(text)),
+            Ok(value) => Arguments::Json(without_server_marks(value)),
+            Err(_) => match joined_objects(text) {
+                Some(object) => Arguments::Json(object),
+                None => return (Arguments::Text(text.clone()), None),
+            },
+        },
+        Value::String(_) => Arguments::Json(Value::Object(Map::new())),
+        value => Arguments::Json(without_server_marks(value.clone())),
     };
     *sent = arguments_text(&arguments).into();
     (arguments, None)
+}
+
+/// Returns the arguments that a server encoded as another value; other values as they are.
+pub(super) fn without_server_marks(arguments: Value) -> Value {
+    match arguments {
+        Value::Null => Value::Object(Map::new()),
+        Value::Array(items) if items.is_empty() => Value::Object(Map::new()),
+        Value::String(text) if text.trim().is_empty() => Value::Object(Map::new()),
+        Value::String(text) => match lenient_json::parse(text.as_bytes()) {
+            Ok(object @ Value::Object(_)) => object,
+            _ => Value::String(text),
+        },
+        other => other,
+    }
+}
+
+/// Returns the only object of a text of several that is not empty, or an empty one.
+fn joined_objects(text: &str) -> Option<Value> {
+    let objects: Vec<Map<String, Value>> =
+        serde_json::Deserializer::from_str(text).into_iter().collect::<Result<_, _>>().ok()?;
+    let mut filled = objects.into_iter().filter(|object| !object.is_empty());
+    let found = filled.next().unwrap_or_default();
+    filled.next().is_none().then_some(Value::Object(found))
 }
 
 /// Replaces empty and repeated ids of calls by `callNNNNN`, so that each result refers to one call. Servers that are strict

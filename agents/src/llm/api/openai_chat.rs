@@ -255,6 +255,7 @@ pub(super) fn reply(body: &Value) -> Result<Reply, UnreadableResponse> {
         None => return Err(UnreadableResponse("it has no `choices`".to_owned())),
     };
     check_error(&choice.error)?;
+    take_function_call(&mut choice.message);
     let in_other_choice = take_other_calls(&mut choice.message, &response.choices[1..]);
     if choice.message.is_null() {
         return Err(UnreadableResponse("choices[0] has no `message`".to_owned()));
@@ -277,6 +278,18 @@ pub(super) fn reply(body: &Value) -> Result<Reply, UnreadableResponse> {
     let message = AssistantMessage { text: parsed.text, calls, raw: Some(json(&message)) };
     let usage = response.usage.and_then(|api_usage| api_usage.usage());
     Ok(Reply { message, finish_reason, usage, model: response.model, in_other_choice })
+}
+
+/// Turns the only call of the API before tools, which some servers still answer with, into a list of calls.
+fn take_function_call(message: &mut Value) {
+    let Some(message) = message.as_object_mut() else { return };
+    let has_calls = message.get("tool_calls").and_then(Value::as_array).is_some_and(|calls| !calls.is_empty());
+    match message.remove("function_call") {
+        Some(call @ Value::Object(_)) if !has_calls => {
+            message.insert("tool_calls".to_owned(), serde_json::json!([{"type": "function", "function": call}]));
+        }
+        _ => {}
+    }
 }
 
 /// Copies the calls of the first choice that has any into a message without calls. Some gateways deal the text and the calls

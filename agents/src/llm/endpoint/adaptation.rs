@@ -23,7 +23,7 @@ pub(super) struct Adaptation {
 }
 
 /// All changes. A bit for each of them is kept for each server.
-pub(super) const ADAPTATIONS: [Adaptation; 7] = [
+pub(super) const ADAPTATIONS: [Adaptation; 8] = [
     Adaptation {
         name: "reasoning of earlier answers is left out",
         asks: |text| text.contains("reasoning") && is_not_taken(text),
@@ -88,11 +88,25 @@ pub(super) const ADAPTATIONS: [Adaptation; 7] = [
         },
         failures: &["alphanumeric", "length 9"],
         apply: |body| {
-            for message in messages(body) {
-                let calls = message.get_mut("tool_calls").and_then(Value::as_array_mut).into_iter().flatten();
-                calls.filter_map(|call| call.get_mut("id")).for_each(shorten_id);
-                message.get_mut("tool_call_id").map(shorten_id);
-            }
+            let is_short = |id: &str| id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
+            conversation(body).for_each(|message| shorten_ids(message, is_short));
+        },
+    },
+    Adaptation {
+        name: "ids of calls are short and have only letters and digits",
+        asks: |text| {
+            let is_of_call =
+                ["tool_call", "tool call", "call_id", "call id", "tool_use"].iter().any(|of| text.contains(of));
+            let form = ["pattern", "too long", "at most", "length", "match", "character"];
+            is_of_call && text.contains("id") && form.iter().any(|form| text.contains(form))
+        },
+        failures: &[],
+        apply: |body| {
+            let is_ordinary = |id: &str| {
+                let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+                (1..=40).contains(&id.len()) && id.bytes().all(is_plain)
+            };
+            conversation(body).for_each(|message| shorten_ids(message, is_ordinary));
         },
     },
     Adaptation {
@@ -175,11 +189,32 @@ fn system_into_task(body: &mut Map<String, Value>) {
     }
 }
 
-/// Replaces an id by nine letters and digits that follow from it, unless it has that form.
-fn shorten_id(id: &mut Value) {
-    let Some(text) = id.as_str() else { return };
-    if text.len() != 9 || !text.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-        *id = short_id(text.as_bytes()).into();
+/// Returns the messages of a chat or of Anthropic's API, or the items of OpenAI's responses.
+fn conversation(body: &mut Map<String, Value>) -> impl Iterator<Item = &mut Value> {
+    let parts = body.iter_mut().filter(|(key, _)| matches!(key.as_str(), "messages" | "input"));
+    parts.filter_map(|(_, messages)| messages.as_array_mut()).flatten()
+}
+
+/// Replaces ids of calls in a message by nine letters and digits that follow from them, unless they have the form that is asked for.
+fn shorten_ids(message: &mut Value, is_right: fn(&str) -> bool) {
+    let replace = |id: Option<&mut Value>| {
+        if let Some(id) = id
+            && let Some(text) = id.as_str().filter(|text| !is_right(text))
+        {
+            *id = short_id(text.as_bytes()).into();
+        }
+    };
+    for key in ["tool_call_id", "tool_use_id", "call_id"] {
+        replace(message.get_mut(key));
+    }
+    if message["type"] == "tool_use" {
+        replace(message.get_mut("id"));
+    }
+    for call in message.get_mut("tool_calls").and_then(Value::as_array_mut).into_iter().flatten() {
+        replace(call.get_mut("id"));
+    }
+    for block in message.get_mut("content").and_then(Value::as_array_mut).into_iter().flatten() {
+        shorten_ids(block, is_right);
     }
 }
 
@@ -217,6 +252,19 @@ mod tests {
         let ids = changed("call ids should be alphanumeric strings with length 9!");
         assert_eq!(ids["messages"][2]["tool_calls"][0]["id"], ids["messages"][3]["tool_call_id"]);
         assert_eq!(ids["messages"][3]["tool_call_id"].as_str().map(str::len), Some(9));
+        let mut odd = body.clone();
+        odd["messages"][2]["tool_calls"][1]["id"] = "functions.door:0".into();
+        let ids = after(400, "'messages[2].tool_calls[1].id' does not match the pattern", &odd).unwrap_or_default();
+        assert_eq!(ids["messages"][2]["tool_calls"][0]["id"], "call_1");
+        assert_eq!(ids["messages"][2]["tool_calls"][1]["id"].as_str().map(str::len), Some(9));
+        let blocks = json!({"messages": [
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "a:0", "name": "door", "input": {"id": "x:y"}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a:0"}]},
+        ]});
+        let ids =
+            after(400, "messages.0.content.0.tool_use.id: string should match pattern", &blocks).unwrap_or_default();
+        assert_eq!(ids["messages"][0]["content"][0]["id"], ids["messages"][1]["content"][0]["tool_use_id"]);
+        assert_eq!(ids["messages"][0]["content"][0]["input"]["id"], "x:y");
         assert_eq!(changed("this model only supports stream mode")["stream"], true);
         for (status, text) in [
             (400, "no such model"),

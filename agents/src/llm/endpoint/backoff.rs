@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use reqwest::header::HeaderMap;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::Value;
 
 use crate::llm::limiter::STOP_POLL;
 
@@ -38,6 +39,18 @@ pub(super) fn requested_wait(headers: &HeaderMap, body: &[u8], is_limited: bool,
         .or_else(date)
         .or_else(|| wait_in_text(&body))
         .or_else(|| reset(headers, is_limited, now))
+        .or_else(|| reset(&headers_in_body(&body), is_limited, now))
+}
+
+/// Returns the headers that OpenRouter passes on in the body of an error.
+fn headers_in_body(body: &str) -> HeaderMap {
+    let body: Value = serde_json::from_str(body).unwrap_or_default();
+    let headers = body.pointer("/error/metadata/headers").and_then(Value::as_object).into_iter().flatten();
+    let texts = headers.filter_map(|(name, value)| {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        Some((name.parse::<HeaderName>().ok()?, text.parse::<HeaderValue>().ok()?))
+    });
+    texts.collect()
 }
 
 /// Words before a duration in an error's body, in lower case.
@@ -150,8 +163,6 @@ pub(super) fn sleep(wait: Duration, stop: &AtomicBool) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use reqwest::header::{HeaderName, HeaderValue};
-
     use super::*;
 
     /// The time of the tests is 1994-11-06T08:49:37Z.
@@ -210,6 +221,10 @@ mod tests {
             ("Please retry in 350ms", 0.35),
             ("Try again after 2 minutes.", 120.0),
             (r#"{"message": "slow down", "retry_after": 3}"#, 3.0),
+            (
+                r#"{"error": {"metadata": {"headers": {"X-RateLimit-Reset": "784111781000", "X-RateLimit-Remaining": "0"}}}}"#,
+                4.0,
+            ),
         ] {
             assert_eq!(requested(&[], body), seconds(expected), "{body}");
         }

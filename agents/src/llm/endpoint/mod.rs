@@ -217,7 +217,7 @@ impl Endpoint {
                 AttemptOutcome::Fatal(error) => {
                     let answered = !matches!(error, EndpointError::Infra(_) | EndpointError::Stopped);
                     permit.release(if answered { LoadSignal::Answered } else { LoadSignal::Failed });
-                    let advice = refusal.and_then(|(_, text)| wordings::advice(&text, &body));
+                    let advice = refusal.and_then(|(status, text)| wordings::advice(status, &text, &body));
                     return Err(match (error, advice) {
                         (EndpointError::Invalid(reason) | EndpointError::Config(reason), Some(advice)) => {
                             EndpointError::Config(format!("{reason}; {advice}"))

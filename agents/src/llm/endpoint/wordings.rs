@@ -34,7 +34,11 @@ const TOO_LONG: &[Wording] = &[
     &["model_max_prompt_tokens_exceeded"],
     &["input_too_long"],
     &["prompt_too_long"],
-    &["string_above_max_length"],
+    &["tokens_limit_reached"],
+    // OpenAI, for a single message. Names of tools and ids have limits of their own.
+    &["content", "string too long"],
+    &["'input'", "string too long"],
+    &["output'", "string too long"],
     // OpenAI, MiniMax, Cloudflare.
     &["exceed", "context window"],
     &["context window", "exceed"],
@@ -71,15 +75,21 @@ const TOO_LONG: &[Wording] = &[
     &["max input length"],
     &["model input length limit"],
     // ExLlama; LMDeploy.
+    &["max_num_tokens"],
     &["max_seq_len"],
     &["session_len"],
     // Kimi.
     &["model token limit"],
     // Gemini; Copilot; Vertex.
     &["token count", "exceed"],
+    &["token count", "only supports"],
     &["exceeds the maximum number of tokens"],
     &["number of input tokens", "exceed"],
     &["input tokens", "exceed"],
+    &["prompt tokens", "exceed"],
+    &["input length", "exceed"],
+    &["prompt length", "exceed"],
+    &["input size", "exceed"],
     &["tokens in the prompt", "exceed"],
     // TGI, Together.
     &["inputs", "must have less than", "tokens"],
@@ -89,6 +99,8 @@ const TOO_LONG: &[Wording] = &[
     &["input too long"],
     &["prompt is too long"],
     &["prompt too long"],
+    &["prompt is too large"],
+    &["input is too large"],
     &["conversation is too long"],
     &["messages are too long"],
     &["message is too long"],
@@ -105,6 +117,12 @@ const TOO_LONG: &[Wording] = &[
     &["range of input length"],
     // LM Studio.
     &["tokens to keep from the initial prompt"],
+    // Chinese: the context or the input is over its limit.
+    &["上下文", "超"],
+    &["超", "上下文"],
+    &["输入", "过长"],
+    &["超", "最大长度"],
+    &["超", "最大输入"],
 ];
 
 /// Errors that are not about the context length, whatever else they say: limits on a rate.
@@ -240,7 +258,11 @@ const ADVICE: &[(&[&str], &[&str], &str)] = &[
 ];
 
 /// Returns the setting that may avoid a refusal of this request.
-pub(super) fn advice(text: &str, body: &Value) -> Option<&'static str> {
+pub(super) fn advice(status: u16, text: &str, body: &Value) -> Option<&'static str> {
+    // A model that does not exist is named.
+    if matches!(status, 404 | 405) && !text.contains("model") {
+        return Some("see that `base_url` is the server's address with the path of its API, without that of a request");
+    }
     let is_meant = |(words, keys, _): &&(&[&str], &[&str], &str)| {
         words.iter().any(|word| text.contains(word)) && keys.iter().any(|key| body.pointer(key).is_some())
     };
@@ -273,6 +295,14 @@ mod tests {
             (400, "range of input length should be [1, 8]"),
             (422, "`inputs` tokens + `max_new_tokens` must be <= 8. given: 9 `inputs` tokens and 1 `max_new_tokens`"),
             (200, "this endpoint's maximum context length is 8 tokens"),
+            (413, "request body too large for a-model. max size: 8 tokens. tokens_limit_reached"),
+            (400, "the sum of prompt length (9.0), query length (0) should not exceed max_num_tokens (8)"),
+            (400, "the input token count is 9 but model only supports up to 8"),
+            (400, "valueerror: input length of 9 exceeds maximum allowed length of 8"),
+            (400, "invalid 'messages[1].content': string too long. expected a string with maximum length 8"),
+            (400, "invalid 'input[3].output': string too long."),
+            (400, "请求的上下文长度超过模型限制"),
+            (400, "输入内容过长"),
         ];
         for (status, text) in table {
             assert!(is_too_long(status, text), "{text}");
@@ -284,6 +314,9 @@ mod tests {
             "max_tokens is too large: 9. this model supports at most 8 completion tokens",
             "context deadline exceeded",
             "no such model",
+            "invalid 'tools[0].function.description': string too long. string_above_max_length",
+            "invalid 'messages[2].tool_calls[0].id': string too long. expected a string with maximum length 40",
+            "the input exceeds the schema's limits",
         ] {
             assert!(!is_too_long(400, text) && !is_too_long(413, text), "{text}");
         }
@@ -321,9 +354,11 @@ mod tests {
     #[test]
     fn a_refused_parameter_is_answered_with_its_setting() {
         let body = json!({"seed": 1, "temperature": 0, "tools": []});
-        assert_eq!(advice("seed: extra inputs are not permitted", &body), Some("set `seed = false`"));
-        assert_eq!(advice("'temperature' does not support 0", &body), Some("leave out `temperature`"));
-        assert_eq!(advice("unknown name \"top_p\"", &body), None);
-        assert_eq!(advice("the seed vault burned down", &body), None);
+        assert_eq!(advice(400, "seed: extra inputs are not permitted", &body), Some("set `seed = false`"));
+        assert_eq!(advice(400, "'temperature' does not support 0", &body), Some("leave out `temperature`"));
+        assert_eq!(advice(400, "unknown name \"top_p\"", &body), None);
+        assert_eq!(advice(400, "the seed vault burned down", &body), None);
+        assert!(advice(404, "not found", &body).is_some_and(|advice| advice.contains("`base_url`")));
+        assert_eq!(advice(404, "no such model", &body), None);
     }
 }
