@@ -270,6 +270,7 @@ fn arguments_of_any_form_are_a_call() {
         {"type": "tool_use", "id": "b", "name": "book", "input": null},
         {"type": "tool_use", "id": "c", "name": "book"},
         {"type": "tool_use", "id": "d", "input": {}},
+        {"type": "tool_use", "id": "e", "name": "book", "input": []},
     ]);
     let calls = read(answer(content, "tool_use")).message.calls;
     let arguments: Vec<_> = calls.iter().map(|call| call.arguments.clone()).collect();
@@ -277,6 +278,7 @@ fn arguments_of_any_form_are_a_call() {
         arguments,
         [
             Arguments::Text("Monday".to_owned()),
+            Arguments::Json(json!({})),
             Arguments::Json(json!({})),
             Arguments::Json(json!({})),
             Arguments::Json(json!({})),

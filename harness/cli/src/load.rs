@@ -131,8 +131,14 @@ const ALL_PROFILES: &str = "scripted";
 
 /// Builds the plan of the given axes; `replayed` marks its models as replayed.
 pub(crate) fn build_run_spec(args: &AxisArgs, replayed: bool, terminal: &Terminal) -> Result<RunSpec, CliError> {
+    // A wrong name is told before files are read.
+    let given: Vec<&str> = args.agent.iter().map(String::as_str).collect();
+    let given = if given.is_empty() { None } else { Some(agents(args, &given, replayed)?) };
     let mut scenarios = scenarios(&args.scenarios, terminal)?;
-    let (agents, prices) = agents(args, &scenarios, replayed)?;
+    let (agents, prices) = match given {
+        Some(given) => given,
+        None => agents(args, default_agents(&scenarios), replayed)?,
+    };
     let environment = environment_of(&scenarios)?;
     let files = NamedFiles::default();
     let conditions = conditions(args, environment.kind, &files)?;
@@ -148,24 +154,23 @@ pub(crate) fn build_run_spec(args: &AxisArgs, replayed: bool, terminal: &Termina
 /// An agent of the plan and what it is run with.
 type PlannedAgent = (AgentSpec, AgentConfig);
 
-/// Returns the agents, and the source of prices if one of them has settings.
+/// Returns the agents of a run that names none.
+fn default_agents(scenarios: &[Scenario]) -> &'static [&'static str] {
+    if scenarios.iter().all(|scenario| !scenario.claims.is_empty()) { &[ALL_PROFILES] } else { &DEFAULT_AGENTS }
+}
+
+/// Returns the agents with these names, and the source of prices if one of them has settings.
 fn agents(
     args: &AxisArgs,
-    scenarios: &[Scenario],
+    names: &[&str],
     replayed: bool,
 ) -> Result<(Vec<PlannedAgent>, Option<PriceSource>), CliError> {
-    let claims_only = scenarios.iter().all(|scenario| !scenario.claims.is_empty());
-    let values: Vec<&str> = match (args.agent.is_empty(), claims_only) {
-        (false, _) => args.agent.iter().map(String::as_str).collect(),
-        (true, true) => vec![ALL_PROFILES],
-        (true, false) => DEFAULT_AGENTS.to_vec(),
-    };
     let openings = args.opening.iter().map(|value| value.parse()).collect::<Result<Vec<Opening>, _>>()?;
     reject_duplicates("--opening", openings.iter().map(|opening| opening.name().to_owned()))?;
     let mut agents: Vec<PlannedAgent> = Vec::new();
     // The settings are read only if an agent needs them, and once.
     let mut catalog = None;
-    for value in values {
+    for value in names.iter().copied() {
         match value.split_once(':') {
             None if value == ALL_PROFILES => {
                 agents.extend(shipped_profiles().map(load_profile).collect::<Result<Vec<_>, _>>()?);

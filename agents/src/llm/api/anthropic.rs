@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::calls::{as_object, unique_ids};
-use super::openai::{read_arguments, without_server_marks};
+use super::openai::{or_none, read_arguments};
 use super::{ApiRequest, UnreadableResponse};
 use crate::llm::{
     Arguments, AssistantMessage, CallResult, Conversation, FinishReason, Function, Message, Model, Reply, SentCall,
@@ -259,7 +259,7 @@ fn read_message(message_id: Option<&str>, mut content: Vec<Value>) -> AssistantM
 
 /// Reads the arguments of a call as other servers of this API send them: nothing if there are none, or JSON in a text.
 fn read_input(mut input: Value) -> Arguments {
-    if input.is_string() { read_arguments(&mut input).0 } else { Arguments::Json(without_server_marks(input)) }
+    if input.is_string() { read_arguments(&mut input).0 } else { Arguments::Json(or_none(input)) }
 }
 
 /// Returns unique ids for the calls among the blocks and writes them back to the blocks, because results refer to them.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::calls::{as_object, unique_ids};
-use super::openai::without_server_marks;
+use super::openai::or_none;
 use super::{ApiRequest, PLACEHOLDER_SIGNATURE, UnreadableResponse};
 use crate::llm::{
     Arguments, AssistantMessage, CallResult, Conversation, FinishReason, Function, Message, Model, Reply, SentCall,
@@ -395,7 +395,7 @@ fn read_call(call: ResponseCall, id: String) -> SentCall {
     SentCall {
         id,
         name: call.name.as_str().unwrap_or_default().to_owned(),
-        arguments: Arguments::Json(without_server_marks(call.args.unwrap_or_default())),
+        arguments: Arguments::Json(or_none(call.args.unwrap_or_default())),
         numbers: None,
     }
 }

@@ -91,35 +91,30 @@ impl ParsedText {
 /// Parses arguments and replaces them with the text to send back.
 ///
 /// Missing arguments are read as an empty object: several servers (vLLM, and OpenRouter for some models) send an empty
-/// string, `null` or an empty list if the model wrote none. An object in a text, and an empty object before the arguments, are
-/// of servers that encode or join them twice. To count that as malformed would measure the server, not the model.
+/// string or `null` if the model wrote none, and some join the parts of a stream to `{}{"a": 1}`. To count that as malformed would
+/// measure the server, not the model.
 pub(super) fn read_arguments(sent: &mut Value) -> (Arguments, Option<Box<NumberTexts>>) {
     let arguments = match &*sent {
         Value::String(text) if !text.trim().is_empty() => match lenient_json::parse(text.as_bytes()) {
-            Ok(value @ Value::Object(_)) => return (Arguments::Json(value), NumberTexts::of(text)),
-            Ok(value) => Arguments::Json(without_server_marks(value)),
+            Ok(Value::Null) => Arguments::Json(Value::Object(Map::new())),
+            Ok(value) => return (Arguments::Json(value), NumberTexts::of(text)),
             Err(_) => match joined_objects(text) {
                 Some(object) => Arguments::Json(object),
                 None => return (Arguments::Text(text.clone()), None),
             },
         },
         Value::String(_) => Arguments::Json(Value::Object(Map::new())),
-        value => Arguments::Json(without_server_marks(value.clone())),
+        value => Arguments::Json(or_none(value.clone())),
     };
     *sent = arguments_text(&arguments).into();
     (arguments, None)
 }
 
-/// Returns the arguments that a server encoded as another value; other values as they are.
-pub(super) fn without_server_marks(arguments: Value) -> Value {
+/// Returns an empty object in the place of `null` and of an empty list, which a server sends for an object without keys.
+pub(super) fn or_none(arguments: Value) -> Value {
     match arguments {
         Value::Null => Value::Object(Map::new()),
         Value::Array(items) if items.is_empty() => Value::Object(Map::new()),
-        Value::String(text) if text.trim().is_empty() => Value::Object(Map::new()),
-        Value::String(text) => match lenient_json::parse(text.as_bytes()) {
-            Ok(object @ Value::Object(_)) => object,
-            _ => Value::String(text),
-        },
         other => other,
     }
 }

@@ -50,6 +50,11 @@ fn arguments_are_read_in_every_form_that_servers_send() {
         (json!(""), Arguments::Json(json!({}))),
         (json!(" \n"), Arguments::Json(json!({}))),
         (Value::Null, Arguments::Json(json!({}))),
+        (json!("null"), Arguments::Json(json!({}))),
+        (json!([]), Arguments::Json(json!({}))),
+        (json!("{}{\"a\": 1}"), Arguments::Json(json!({"a": 1}))),
+        (json!("{} {}"), Arguments::Json(json!({}))),
+        (json!("{\"a\": 1}{\"b\": 2}"), Arguments::Text("{\"a\": 1}{\"b\": 2}".to_owned())),
     ];
     for (sent, read) in table {
         assert_eq!(arguments(&sent), [call("a", "f", read.clone()), call("a", "f", read)], "{sent}");
@@ -59,6 +64,17 @@ fn arguments_are_read_in_every_form_that_servers_send() {
     // A call without any arguments member.
     let chat = json!({"tool_calls": [{"id": "a", "function": {"name": "f"}}]});
     assert_eq!(chat_message(chat, "stop").unwrap().message.calls, [call("a", "f", Arguments::Json(json!({})))]);
+}
+
+#[test]
+fn the_only_call_of_the_api_before_tools_is_read_and_sent_back_as_one_of_tools() {
+    let old = json!({"content": null, "function_call": {"name": "f", "arguments": "{\"a\": 1}"}});
+    let message = chat_message(old, "function_call").unwrap().message;
+    assert_eq!((message.calls[0].name.as_str(), message.calls.len()), ("f", 1));
+    let raw = message.raw.unwrap();
+    assert!(raw.get("function_call").is_none() && raw["tool_calls"][0]["id"] == message.calls[0].id.as_str(), "{raw}");
+    let both = json!({"tool_calls": [{"id": "a", "function": {"name": "g"}}], "function_call": {"name": "f"}});
+    assert_eq!(chat_message(both, "stop").unwrap().message.calls[0].name, "g");
 }
 
 #[test]
