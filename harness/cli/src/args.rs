@@ -1,39 +1,43 @@
 //! The command-line arguments. `load` resolves them into a run specification.
 
 mod axes;
+mod cassette;
 mod cluster;
 mod condition;
 mod contract;
 mod errors;
 mod forms;
+mod gate;
 mod import;
 mod moves;
+mod report;
 mod serve;
 mod server;
 mod sizes;
 
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use healbench_analysis::Axis;
 use healbench_core::Shards;
 use healbench_runner::Budget;
 
 pub(crate) use axes::AxisArgs;
+pub(crate) use cassette::{CassetteArgs, CassetteCommand};
 pub(crate) use cluster::{MergeArgs, ShardArgs, ShardCount, SlurmArgs, StatusArgs, TimeLimit};
 pub(crate) use condition::ConditionArgs;
 pub(crate) use contract::{ContractArgs, ContractCommand, ContractSources};
 pub(crate) use errors::{ErrorSources, ErrorsArgs};
-pub(crate) use forms::{ComparisonForm, ErrorForm, ReportForm, TextForm};
+pub(crate) use forms::{ComparisonForm, ErrorForm, Output, ReportForm, TextForm};
+pub(crate) use gate::{BlessArgs, GateArgs, GateRenderer};
 pub(crate) use import::ImportArgs;
 pub(crate) use moves::{CalibrateArgs, MoveArgs, PredictArgs};
+pub(crate) use report::{CompareArgs, PageArgs, ReportArgs, ViewArgs};
 pub(crate) use serve::ServeArgs;
 pub(crate) use server::ServerArgs;
 pub(crate) use sizes::SizeArgs;
 
 use crate::axis_help::{format_help, guardrails_help};
-use crate::run_name::{RUNS, run_name};
+use crate::run_name::run_name;
 
 /// Measures whether what a tool server says after a failed call helps an agent recover, and at what cost.
 ///
@@ -335,117 +339,6 @@ pub(crate) struct ShowArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct CassetteArgs {
-    #[command(subcommand)]
-    pub(crate) command: CassetteCommand,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum CassetteCommand {
-    /// List the recordings of a folder, by model.
-    Ls {
-        /// The folder that `--record` wrote.
-        #[arg(value_name = "DIR")]
-        dir: PathBuf,
-        /// Print a line for each recording.
-        #[arg(long)]
-        all: bool,
-    },
-    /// Print the request and response of one recording as JSON.
-    Show {
-        /// The folder that `--record` wrote.
-        #[arg(value_name = "DIR")]
-        dir: PathBuf,
-        /// The recording's key, or its beginning, as listed by `ls --all`.
-        #[arg(value_name = "KEY")]
-        key: String,
-    },
-    /// Replay runs, and remove the recordings that none of them needs.
-    Prune {
-        /// The folder that `--record` wrote.
-        #[arg(value_name = "DIR")]
-        dir: PathBuf,
-        /// The runs whose recordings are kept.
-        #[arg(value_name = "RUN", required = true, value_parser = run_name())]
-        runs: Vec<PathBuf>,
-        /// Print how many recordings would be removed, without removing them.
-        #[arg(long)]
-        dry_run: bool,
-    },
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ReportArgs {
-    /// The run: its directory, its name in `runs`, or `latest`.
-    #[arg(value_name = "RUN", value_parser = run_name())]
-    pub(crate) run: PathBuf,
-    /// The form to print or to write to a file: terminal, json (`healbench schema report` prints its schema), csv (a line for each agent
-    /// and condition), markdown (at most 60 lines, for a pull request), html (a self-contained page), or inspect=FOLDER (a log for
-    /// `inspect view` for each agent and condition, in an empty or new folder). May be repeated [default: terminal]
-    #[arg(long, value_name = "FORM[=FILE]")]
-    pub(crate) output: Vec<Output<ReportForm>>,
-    /// Print every row and metric, with explanations, instead of one screen.
-    #[arg(long)]
-    pub(crate) all: bool,
-    /// Like `--all`, with the results of each scenario; with `--output csv`, a line for each scenario, agent and
-    /// condition.
-    #[arg(long)]
-    pub(crate) by_scenario: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ViewArgs {
-    /// A folder of runs, or a run: its directory, its name in `runs`, or `latest`.
-    #[arg(value_name = "FOLDER", default_value = RUNS, value_parser = run_name())]
-    pub(crate) folder: PathBuf,
-    /// The port; 0 selects any free port.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) port: u16,
-    /// Open the page in the default browser.
-    #[arg(long)]
-    pub(crate) open: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct PageArgs {
-    /// The folder that is served.
-    #[arg(value_name = "FOLDER")]
-    pub(crate) folder: PathBuf,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct CompareArgs {
-    /// The base run; with `--by`, the only run.
-    #[arg(value_name = "BASE", value_parser = run_name())]
-    pub(crate) base: PathBuf,
-    /// The run to compare with it.
-    #[arg(value_name = "CANDIDATE", value_parser = run_name(), required_unless_present = "by", conflicts_with = "by")]
-    pub(crate) candidate: Option<PathBuf>,
-    /// Compare the cells of one run with each other.
-    #[arg(long, value_name = "AXIS", value_parser = axis_parser())]
-    pub(crate) by: Option<Axis>,
-    /// The value that the others are compared with [default: the first agent, format and content of the plan, `none` of guardrails,
-    /// `sdk-typescript` of conditions, and the default of other axes]
-    #[arg(long, value_name = "NAME", requires = "by")]
-    pub(crate) reference: Option<String>,
-    /// The maximum number of scenarios to list whose episodes succeed in one run only.
-    #[arg(long, value_name = "N", default_value_t = 10, conflicts_with = "by")]
-    pub(crate) flips: usize,
-    /// The form to print or to write to a file: terminal, json (`healbench schema comparison` and `healbench schema matrix` print its
-    /// schema), csv (the error texts of traces), markdown (for a pull request), or html (a self-contained page). May be repeated
-    /// [default: terminal]
-    #[arg(long, value_name = "FORM[=FILE]")]
-    pub(crate) output: Vec<Output<ComparisonForm>>,
-}
-
-/// Parses the dimension of a run.
-fn axis_parser() -> impl TypedValueParser<Value = Axis> {
-    let value = |axis: Axis| PossibleValue::new(axis.name()).help(axis.plural());
-    PossibleValuesParser::new(Axis::all().map(value))
-        .try_map(|name| Axis::all().find(|axis| axis.name() == name).ok_or("unknown dimension"))
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct NewArgs {
     /// Start this MCP server and ask for its tools.
     #[arg(long, required = true)]
@@ -575,81 +468,4 @@ pub(crate) enum SchemaKind {
     Prediction,
     /// `healbench audit --output json`.
     Audit,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct GateArgs {
-    /// A run, or a baseline that `healbench bless` wrote. With `--perf`, an earlier measurement.
-    #[arg(value_name = "BASE", value_parser = run_name(), required_unless_present = "perf")]
-    pub(crate) base: Option<PathBuf>,
-    /// The run to check.
-    #[arg(value_name = "CANDIDATE", value_parser = run_name(), required_unless_present_any = ["perf", "between"], conflicts_with_all = ["perf", "between"])]
-    pub(crate) candidate: Option<PathBuf>,
-    /// Compare two agents of the run BASE, named as in its report. A run alternates them, so a change of the provider
-    /// affects both.
-    #[arg(long, num_args = 2, value_names = ["BASE_AGENT", "CANDIDATE_AGENT"], conflicts_with = "perf")]
-    pub(crate) between: Option<Vec<String>>,
-    /// Check the speed measured by `cargo bench --bench paired -- --out FILE`.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) perf: Option<PathBuf>,
-    /// The policy file [default: built in; see docs/ci.md]
-    #[arg(long, value_name = "FILE", env = "HEALBENCH_POLICY")]
-    pub(crate) policy: Option<PathBuf>,
-    /// The format to print or to write to a file: terminal, json, junit, github, markdown. May be repeated
-    /// [default: terminal]
-    #[arg(long, value_name = "FORM[=FILE]")]
-    pub(crate) output: Vec<Output<GateRenderer>>,
-}
-
-/// A format of a report, and its file (standard output if `None`, as for `-`).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Output<R> {
-    pub(crate) renderer: R,
-    pub(crate) file: Option<PathBuf>,
-}
-
-impl<R: ValueEnum> std::str::FromStr for Output<R> {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Output<R>, String> {
-        let (renderer, file) = match text.split_once('=') {
-            Some((_, "")) => return Err("the file has no name".to_owned()),
-            Some((renderer, "-")) => (renderer, None),
-            Some((renderer, file)) => (renderer, Some(PathBuf::from(file))),
-            None => (text, None),
-        };
-        let renderer = R::from_str(renderer, false).map_err(|_| {
-            let known = R::value_variants().iter().filter_map(ValueEnum::to_possible_value);
-            let known: Vec<String> = known.map(|value| value.get_name().to_owned()).collect();
-            format!("unknown form `{renderer}`; {}", healbench_files::hint(renderer, known.iter().map(String::as_str)))
-        })?;
-        Ok(Output { renderer, file })
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum GateRenderer {
-    /// Text for a terminal.
-    Terminal,
-    /// The full report as JSON.
-    Json,
-    /// JUnit XML with a test case for each row.
-    Junit,
-    /// Workflow commands of GitHub Actions that annotate the scenarios' lines.
-    Github,
-    /// A summary in Markdown.
-    Markdown,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct BlessArgs {
-    /// The run: its directory, its name in `runs`, or `latest`.
-    #[arg(value_name = "RUN", value_parser = run_name())]
-    pub(crate) run: PathBuf,
-    /// The baseline file. An existing one is replaced, and the changes are printed.
-    #[arg(long, value_name = "FILE", default_value = "baseline.toml")]
-    pub(crate) out: PathBuf,
-    /// The policy file, which limits the share of lost episodes [default: built in, 5%]
-    #[arg(long, value_name = "FILE", env = "HEALBENCH_POLICY")]
-    pub(crate) policy: Option<PathBuf>,
 }
