@@ -28,6 +28,9 @@ const MAX_ANSWERS: u32 = 10_000;
 /// The bytes of a text that an answer repeats from a request: its id, or the id of an option.
 const MAX_ECHO: usize = 1 << 10;
 
+/// The characters of a refusal's data that are repeated.
+const MAX_DETAILS: usize = 300;
+
 /// A conversation with a program.
 pub(super) struct Conversation {
     prompt: String,
@@ -125,7 +128,9 @@ impl Conversation {
     }
 
     fn answered(&mut self, id: &Value, outcome: Result<Value, RpcError>, report: &mut ProgramReport) -> Reaction {
-        let (method, id) = match id.as_u64() {
+        // Some programs return the number as a text.
+        let number = id.as_u64().or_else(|| id.as_str()?.parse().ok());
+        let (method, id) = match number {
             Some(INITIALIZE) => ("initialize", INITIALIZE),
             Some(NEW_SESSION) => ("session/new", NEW_SESSION),
             Some(PROMPT) => ("session/prompt", PROMPT),
@@ -137,7 +142,8 @@ impl Conversation {
         let result = match outcome {
             Ok(result) => result,
             Err(RpcError { code, message, data }) => {
-                let refused = format!("it refused `{method}`: {message} ({code})");
+                let details = details(&data).map(|details| format!(": {details}")).unwrap_or_default();
+                let refused = format!("it refused `{method}`: {message}{details} ({code})");
                 let may_pass = code == INTERNAL_ERROR || (id == PROMPT && !LASTING.contains(&code));
                 return match may_pass && !wants_login(&message, &data) {
                     true => Reaction::Failed(refused),
@@ -220,6 +226,13 @@ impl Conversation {
     }
 }
 
+/// Returns what the data of a refusal say beside its message.
+fn details(data: &Value) -> Option<String> {
+    let text =
+        ["details", "message", "error", "reason"].into_iter().find_map(|key| data[key].as_str()).or(data.as_str())?;
+    (!text.is_empty()).then(|| text.chars().take(MAX_DETAILS).collect())
+}
+
 /// Returns true if a refusal wants its user to log in, as its message or data say.
 fn wants_login(message: &str, data: &Value) -> bool {
     let text = format!("{message} {data}").to_lowercase().replace('_', " ");
@@ -280,7 +293,9 @@ mod tests {
         let new = receive(&mut conversation, &mut report, &answer(1, json!({"protocolVersion": 1})));
         assert_eq!(new["params"]["mcpServers"][0]["args"], json!(["serve"]));
         assert_eq!(conversation.cancel(), None);
-        let prompt = receive(&mut conversation, &mut report, &answer(2, json!({"sessionId": "s"})));
+        // An id that comes back as a text is the same id.
+        let created = json!({"jsonrpc": "2.0", "id": "2", "result": {"sessionId": "s"}});
+        let prompt = receive(&mut conversation, &mut report, &created);
         assert_eq!(prompt["params"]["prompt"][0]["text"], "Do it.");
         assert_eq!(json(&conversation.cancel().unwrap())["params"]["sessionId"], "s");
         for update in [
@@ -369,6 +384,8 @@ mod tests {
         {
             assert_eq!(refusal(id, code), Reaction::Failed(format!("it refused `{method}`: No ({code})")));
         }
+        let refused = "it refused `session/prompt`: No: quota of the model (-32603)";
+        assert_eq!(refusal_for(3, -32603, "quota of the model"), Reaction::Failed(refused.to_owned()));
         for why in ["GEMINI_API_KEY is not set", "You are not logged in"] {
             for id in [2, 3] {
                 assert!(matches!(refusal_for(id, -32603, why), Reaction::Unusable(_)), "{why}");
