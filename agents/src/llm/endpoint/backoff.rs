@@ -222,7 +222,7 @@ mod tests {
             ("Try again after 2 minutes.", 120.0),
             (r#"{"message": "slow down", "retry_after": 3}"#, 3.0),
             (
-                r#"{"error": {"metadata": {"headers": {"X-RateLimit-Reset": "784111781000", "X-RateLimit-Remaining": "0"}}}}"#,
+                r#"{"error": {"metadata": {"headers": {"X-RateLimit-Reset": "784111781", "X-RateLimit-Remaining": "0"}}}}"#,
                 4.0,
             ),
         ] {
