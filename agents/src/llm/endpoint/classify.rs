@@ -155,7 +155,7 @@ pub(in crate::llm) fn redirect_message(answer: &RawAnswer, secrets: &Secrets) ->
 
 fn classify_failure(answer: &RawAnswer, secrets: &Secrets) -> AttemptOutcome {
     let status = answer.status.as_u16();
-    let text = String::from_utf8_lossy(&answer.body).to_lowercase();
+    let text = words(&answer.body);
     let message = message(answer, secrets);
     let unparsed = wordings::is_unparsed(status, &text);
     if !unparsed && wordings::is_too_long(status, &text) {
@@ -182,6 +182,12 @@ fn classify_failure(answer: &RawAnswer, secrets: &Secrets) -> AttemptOutcome {
         _ => return AttemptOutcome::Fatal(EndpointError::Config(message)),
     }
     AttemptOutcome::Retry(Retryable { message, wait, overloaded: matches!(status, 429 | 503 | 529), unparsed })
+}
+
+/// Returns the body of a refusal in lower case, without escapes of characters that are not ASCII.
+pub(super) fn words(body: &[u8]) -> String {
+    let parsed = lenient_json::parse::<Value>(body).map(|value| value.to_string());
+    parsed.unwrap_or_else(|_| String::from_utf8_lossy(body).into_owned()).to_lowercase()
 }
 
 /// Returns the status and the server's message.
@@ -238,6 +244,10 @@ mod tests {
             verdict(200, &error(429, "slow down")),
             AttemptOutcome::Retry(Retryable { overloaded: true, .. })
         ));
+        let escaped = br#"{"error": {"message": "\u8f93\u5165\u5185\u5bb9\u8fc7\u957f"}}"#.to_vec();
+        let answer = RawAnswer { status: StatusCode::BAD_REQUEST, headers: HeaderMap::new(), body: escaped };
+        let found = classify(Ok(answer), Api::OpenaiChat, &Secrets::default());
+        assert!(matches!(found, AttemptOutcome::Fatal(EndpointError::TooLong(_))), "{found:?}");
         let too_long = json!({"error": {"message": "the prompt is too long"}});
         assert!(matches!(verdict(200, &too_long), AttemptOutcome::Fatal(EndpointError::TooLong(_))));
         assert!(matches!(verdict(200, &json!({"error": null, "output": []})), AttemptOutcome::Answer(_)));

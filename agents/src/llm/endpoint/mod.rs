@@ -314,10 +314,10 @@ impl Endpoint {
     }
 }
 
-/// Returns the status and the body, in lower case, of an answer that is a refusal.
+/// Returns the status and the [words](classify::words) of an answer that is a refusal.
 fn refusal(attempt: &Attempt) -> Option<(u16, String)> {
     let answer = attempt.as_ref().ok().filter(|answer| !answer.status.is_success())?;
-    Some((answer.status.as_u16(), String::from_utf8_lossy(&answer.body).to_lowercase()))
+    Some((answer.status.as_u16(), classify::words(&answer.body)))
 }
 
 /// Returns the size of a request's body in bytes.
