@@ -196,7 +196,7 @@ fn next_attempt(
     let mut best = (first, words.shared(calls, at, first));
     for later in same_turn().take(MAX_COMPARED).skip(1) {
         let shared = words.shared(calls, at, later);
-        if shared.is_more_than(best.1) {
+        if shared.words > best.1.words {
             best = (later, shared);
         }
     }
@@ -226,12 +226,6 @@ struct Shared {
     words: usize,
     /// The words of the call that has fewer.
     smaller: usize,
-}
-
-impl Shared {
-    fn is_more_than(self, other: Shared) -> bool {
-        self.words * other.smaller.max(1) > other.words * self.smaller.max(1)
-    }
 }
 
 /// Returns the words of the values of arguments: runs of letters and digits in lower case.
@@ -329,6 +323,13 @@ mod tests {
             r#"2 a {"city":"Rome","day":"June 1"}"#,
         ];
         assert_eq!(followed(&lines, &[], false), [("changed", Some(4)), ("changed", Some(3))]);
+        // A call that repeats one word and nothing else is less similar than one that repeats three among others.
+        let more = [
+            r#"1 a {"q":"hiking trip","from":"Mark"} !"#,
+            r#"2 a {"from":"Mark"}"#,
+            r#"2 a {"q":"hiking trip","from":"Mark Smith"}"#,
+        ];
+        assert_eq!(followed(&more, &[], false), [("changed", Some(3))]);
         // An equal call goes before a similar one, and one call may answer several.
         let equal = [r#"1 a {"x":"p q"} !"#, r#"1 a {"x":"q"} !"#, r#"2 a {"x":"q"}"#, r#"2 b {"x":"q"}"#];
         let mut rows = calls(&equal);
