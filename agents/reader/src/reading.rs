@@ -291,6 +291,10 @@ pub fn read(text: &str, vocabulary: &Vocabulary<'_>, sent: &Value, is_error: Opt
     let facts = Facts::of(&statements);
     let kind = is_error.then(|| match error_kind::kind_of(&statements, &faults) {
         ErrorKind::Unclear => error_kind::kind_by_words(text).unwrap_or(ErrorKind::Unclear),
+        // What a server misses and no argument names is its own: "(sqlite3.OperationalError) no such table: project".
+        ErrorKind::Reference if faults.iter().all(|(field, _)| field.is_none()) => {
+            error_kind::kind_by_words(text).filter(|kind| *kind == ErrorKind::Internal).unwrap_or(ErrorKind::Reference)
+        }
         kind => kind,
     });
     Reading { statements, words, kind, facts }

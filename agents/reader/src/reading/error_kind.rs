@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use healbench_core::ErrorKind;
 use regex::Regex;
 
-use super::words::{GONE, INTERNAL, PREVENTED, TEMPORARY};
+use super::words::{GONE, INTERNAL, MISTAKEN, PREVENTED, TEMPORARY};
 use super::{Fault, Statement};
 
 /// The longest beginning of a text that is searched for words of a kind, in bytes.
@@ -27,6 +27,7 @@ pub(super) fn kind_by_words(text: &str) -> Option<ErrorKind> {
     });
     by_status.or_else(|| {
         let kinds = [
+            (&MISTAKEN, ErrorKind::Value),
             (&TEMPORARY, ErrorKind::Transient),
             (&PREVENTED, ErrorKind::State),
             (&GONE, ErrorKind::Reference),

@@ -35,8 +35,9 @@ pub(super) static UNITS: Words = LazyLock::new(|| list("units"));
 /// Words that make a comparison a demand.
 pub(super) static DEMANDS: Words = LazyLock::new(|| list("demands"));
 
-/// Words of errors that may go away, of those that a rule or a state causes, of things that are not there, and of faults of a server, in
-/// lower case. They decide where a text says nothing about the call.
+/// Words of errors in a value, of errors that may go away, of those that a rule or a state causes, of things that are not there, and of
+/// faults of a server, in lower case. They decide where a text says nothing about the call.
+pub(super) static MISTAKEN: Words = LazyLock::new(|| list("mistaken"));
 pub(super) static TEMPORARY: Words = LazyLock::new(|| list("temporary"));
 pub(super) static PREVENTED: Words = LazyLock::new(|| list("prevented"));
 pub(super) static GONE: Words = LazyLock::new(|| list("gone"));

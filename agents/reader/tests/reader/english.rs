@@ -409,6 +409,12 @@ fn a_text_without_a_statement_may_have_a_kind() {
         ("AttributeError: 'str' object has no attribute 'append'", "internal"),
         ("Error: Gift card balance is not enough", "state"),
         ("Tool call timed out.", "transient"),
+        ("Error: you are likely making requests too quickly.", "transient"),
+        ("ValueError: unconverted data remains: :00", "value"),
+        ("Error: The amounts do not add up, total is 375, but paid 299", "value"),
+        ("Could not open the source. Absolute paths are not allowed.", "value"),
+        ("(sqlite3.OperationalError) no such table: project", "internal"),
+        ("no such file: a.txt", "reference"),
         ("Something is odd here", "unclear"),
     ];
     for (text, kind) in cases {
