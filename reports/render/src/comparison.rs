@@ -342,12 +342,18 @@ pub(super) fn pairing_failures(unpaired: &[Unpaired]) -> Vec<String> {
     let kind = |unpaired: &Unpaired| (unpaired.reason, unpaired.base > 0, unpaired.candidate > 0);
     let mut sorted: Vec<&Unpaired> = unpaired.iter().collect();
     sorted.sort_by_key(|unpaired| kind(unpaired));
+    let scenarios = || unpaired.iter().filter(|unpaired| unpaired.reason == PairingFailure::Scenario);
+    let may_be_renamed =
+        scenarios().any(|unpaired| unpaired.base > 0) && scenarios().any(|unpaired| unpaired.candidate > 0);
     let mut sentences = Vec::new();
     for alike in sorted.chunk_by(|a, b| kind(a) == kind(b)) {
         match alike.len() {
             0..=MAX_NAMED => sentences.extend(alike.iter().map(|unpaired| pairing_sentence(&[unpaired]))),
             _ => sentences.push(pairing_sentence(alike)),
         }
+    }
+    if may_be_renamed {
+        sentences.push("A scenario that has another id now is paired if its file says `renamed_from: ID`.".to_owned());
     }
     sentences
 }

@@ -63,7 +63,11 @@ fn a_baseline_outlives_a_new_name() {
         let passed = sandbox.ok(&["gate", base, "after"]);
         assert!(passed.out.starts_with("PASS  after"), "{}", passed.out);
     }
+    let compared = sandbox.ok(&["compare", "before", "after"]).out;
+    assert!(compared.contains(" 0 changed") && !compared.contains("Not paired"), "{compared}");
     run(&renamed.replace("renamed_from: quickstart/wrong-enum\n", ""), "new");
+    let compared = sandbox.ok(&["compare", "before", "new"]).out;
+    assert!(compared.contains("`renamed_from: ID`"), "{compared}");
     let unknown = sandbox.start(&["gate", "base.toml", "new"]);
     assert!(unknown.code != Some(0) && unknown.out.contains("1 scenario not there"), "{}", unknown.out);
     run(&renamed.replace("max_calls: 8", "max_calls: 9"), "changed");

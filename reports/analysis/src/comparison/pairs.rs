@@ -1,5 +1,6 @@
 //! Compares two runs by pairing their episodes.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use healbench_core::{AgentSpec, CellRef, Condition, Outcome, Plan, changed_settings};
@@ -44,6 +45,7 @@ pub fn compare(base: Side<'_>, candidate: Side<'_>) -> Result<Comparison, Compar
         });
     }
     let episodes = [read(base)?, read(candidate)?];
+    let before = &*under_present_ids(before, after);
     let mut pairing = Pairing {
         plans: [before, after],
         episodes,
@@ -73,7 +75,7 @@ pub fn compare(base: Side<'_>, candidate: Side<'_>) -> Result<Comparison, Compar
         conclusion: conclude(&cells, &flips),
         confidence: CONFIDENCE,
         partial: [base, candidate].into_iter().flat_map(partial).collect(),
-        differs: differs(base, candidate),
+        differs: differs(base.manifest, candidate.manifest, (before, after)),
         run_apart: apart,
         pairs: cells.iter().map(|cell| cell.pairs).sum(),
         changed: cells.iter().map(|cell| cell.changed).sum(),
@@ -85,6 +87,27 @@ pub fn compare(base: Side<'_>, candidate: Side<'_>) -> Result<Comparison, Compar
             .map(|((reason, subject), [base, candidate])| Unpaired { reason, subject, base, candidate })
             .collect(),
     })
+}
+
+/// Returns the plan of the base with each scenario under the id that it has in the candidate, if it was renamed since.
+fn under_present_ids<'b>(base: &'b Plan, candidate: &Plan) -> Cow<'b, Plan> {
+    let at = |plan: &Plan, id: &str| plan.scenarios.iter().position(|scenario| scenario.id == id);
+    let mut renamed = Cow::Borrowed(base);
+    for scenario in &candidate.scenarios {
+        let Some(former) = &scenario.renamed_from else { continue };
+        let is_taken = at(base, &scenario.id).or(at(candidate, &former.id)).is_some();
+        let Some(known) = at(base, &former.id).filter(|_| !is_taken) else { continue };
+        let known = &mut renamed.to_mut().scenarios[known];
+        known.id.clone_from(&scenario.id);
+        if known.cluster == former.id {
+            known.cluster.clone_from(&scenario.id);
+        }
+        // The text differs by more than the id if it is not the one that is expected.
+        if known.sha256 == former.sha256 {
+            known.sha256.clone_from(&scenario.sha256);
+        }
+    }
+    renamed
 }
 
 fn read(side: Side<'_>) -> Result<RunEpisodes, ComparisonError> {
@@ -257,8 +280,7 @@ fn partial(side: Side<'_>) -> Vec<String> {
 const MAX_NAMED_SETTINGS: usize = 3;
 
 /// Describes all other differences.
-fn differs(base: Side<'_>, candidate: Side<'_>) -> Vec<String> {
-    let (before, after) = (base.manifest, candidate.manifest);
+fn differs(before: &RunManifest, after: &RunManifest, plans: (&Plan, &Plan)) -> Vec<String> {
     let mut found = Vec::new();
     let mut compare_field = |what: &str, from: Option<&str>, to: Option<&str>| {
         if from != to {
@@ -271,7 +293,6 @@ fn differs(base: Side<'_>, candidate: Side<'_>) -> Vec<String> {
         manifest.prices.as_ref().map(|prices| format!("{} ({:.8})", prices.date, prices.sha256))
     };
     compare_field("prices", prices(before).as_deref(), prices(after).as_deref());
-    let plans = (&before.plan, &after.plan);
     for (here, there) in common_indices(&plans.0.agents, &plans.1.agents, AgentSpec::id) {
         let (from, to) = (&plans.0.agents[here], &plans.1.agents[there]);
         if from.kind != to.kind {

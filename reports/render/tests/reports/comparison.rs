@@ -321,6 +321,7 @@ fn many_unpaired_episodes_are_summarized_in_a_sentence() {
         "Not paired: 1 episode of the base: only one run has condition contract.",
     ];
     assert_eq!(lines, expected);
+    assert!(text.contains("is paired if its file says `renamed_from: ID`"), "{text}");
 }
 
 #[test]
