@@ -111,7 +111,7 @@ fn add(session: Session<Line>, sink: &mut Sink<'_>) -> Result<(), Stop> {
 }
 
 fn add_chain(
-    mut lines: Vec<Numbered<Line>>,
+    lines: Vec<Numbered<Line>>,
     side_chain: Option<String>,
     is_cut_off: bool,
     sink: &mut Sink<'_>,
@@ -122,13 +122,16 @@ fn add_chain(
     }
     let mut draft = sink.draft();
     let mut models: BTreeMap<String, usize> = BTreeMap::new();
-    for (Numbered { line, number }, is_left_out) in lines.iter_mut().zip(is_left_out) {
-        draft.position = Some(Position::Line(*number));
+    let mut version = None;
+    // Each line is freed when it is read: a session is long.
+    for (Numbered { mut line, number }, is_left_out) in lines.into_iter().zip(is_left_out) {
+        draft.position = Some(Position::Line(number));
+        version = version.or_else(|| line.version.take());
         if let Some(time) = line.timestamp.as_deref().filter(|_| line.is("user") || line.is("assistant")) {
             draft.time(time);
         }
         if line.is("user") {
-            add_user(&mut draft, line, is_left_out);
+            add_user(&mut draft, &line, is_left_out);
         } else if line.is("assistant") && !is_left_out && line.is_api_error_message != Some(true) {
             let model = text_of(&line.message, "model");
             if model == NO_MODEL {
@@ -137,13 +140,13 @@ fn add_chain(
             if !model.is_empty() {
                 *models.entry(model.to_owned()).or_default() += 1;
             }
-            add_turn(&mut draft, line);
+            add_turn(&mut draft, &mut line);
         }
     }
     let conversation = &mut draft.conversation;
     conversation.is_cut_off = is_cut_off;
     conversation.model = models.into_iter().max_by_key(|(_, lines)| *lines).map(|(model, _)| model);
-    if let Some(version) = lines.iter().find_map(|line| line.line.version.clone()) {
+    if let Some(version) = version {
         conversation.tags.insert("version".to_owned(), version);
     }
     if let Some(name) = side_chain {
