@@ -166,7 +166,8 @@ fn json_wrapping(value: &Value) -> Option<(String, Option<bool>)> {
     match value {
         Value::Array(blocks) => Some((text_of_blocks(blocks)?, None)),
         Value::Object(fields) => {
-            let is_error = (fields.get("isError") == Some(&Value::Bool(true))).then_some(true);
+            let is_true = |name: &str| fields.get(name) == Some(&Value::Bool(true));
+            let is_error = (is_true("isError") || is_true("error")).then_some(true);
             if let Some(text) = typed_text(value) {
                 return Some((text.to_owned(), is_error));
             }

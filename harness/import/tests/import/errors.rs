@@ -86,6 +86,11 @@ fn wrappings_are_taken_off() {
     assert_eq!(judged(&nested.into()), "text {\"error\":\"deep\"}");
     let flagged = json!({"content": [{"type": "text", "text": "it is gone"}], "isError": true}).to_string();
     assert_eq!(judged(&block(&flagged).into()), "flag it is gone");
+    for error in [true, false] {
+        let flag = if error { "flag " } else { "" };
+        let text = json!({"type": "text", "text": "stopped", "error": error}).to_string();
+        assert_eq!(judged(&text.into()), format!("{flag}stopped"));
+    }
     for (code, flag) in [(json!(null), ""), (json!("no"), ""), (json!(0), ""), (json!(2), "flag ")] {
         let shell = json!({"output": "done", "metadata": {"exit_code": code}}).to_string();
         assert_eq!(judged(&shell.into()), format!("{flag}done"));
@@ -137,6 +142,10 @@ fn texts_that_only_speak_of_errors_are_none() {
         "Error.md",
         "Error: none",
         "Permission denied count: 0",
+        "Access denied events: 0",
+        "Access to the repository is free; nothing is forbidden",
+        "Search failed: 0, found: 12",
+        "Tool box not found in the shop; a drill was",
         "The file was not found in the cache, and was downloaded",
         "Failedness is no word",
         "invalidate(cache)",
