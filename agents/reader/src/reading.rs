@@ -48,7 +48,7 @@ pub use shape::ShapeField;
 pub use vocabulary::Vocabulary;
 
 /// The version of the reader: it grows whenever a text may be read in another way. Rows hold what a version found.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// A statement extracted from a text. Fields are dotted paths (`address.city`, `lines.0.qty`).
 #[derive(Debug, Clone, PartialEq)]

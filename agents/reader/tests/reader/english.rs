@@ -415,6 +415,7 @@ fn a_text_without_a_statement_may_have_a_kind() {
         ("Could not open the source. Absolute paths are not allowed.", "value"),
         ("(sqlite3.OperationalError) no such table: project", "internal"),
         ("no such file: a.txt", "reference"),
+        ("unsupported call: frobnicate", "reference"),
         ("Something is odd here", "unclear"),
     ];
     for (text, kind) in cases {
