@@ -24,13 +24,14 @@ const STRONG_NAMES: [&str; 7] = ["password", "passwd", "pwd", "passphrase", "sec
 const MIN_NUMBER_BYTES: usize = 4;
 /// A key in a header.
 static AUTHORIZATION: LazyLock<Regex> = LazyLock::new(|| {
-    let name = r#"(?i)(?:\b|\\[nrt])authorization["'\\]*\s*[:=]\s*["'\\]*"#;
+    let name = r#"(?i)(?:(?-u:\b)|\\[nrt])authorization["'\\]*\s*[:=]\s*["'\\]*"#;
     Regex::new(&format!(r"{name}(?:basic|bearer|digest|token)\s+([a-z0-9+/=._~-]{{8,}})"))
         .expect("the pattern is tested")
 });
 /// A token behind the name of its kind.
-static BEARER: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"(?i)(?:\b|\\[nrt])bearer\s+([a-z0-9+/=._~-]{20,})").expect("the pattern is tested"));
+static BEARER: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?i)(?:(?-u:\b)|\\[nrt])bearer\s+([a-z0-9+/=._~-]{20,})").expect("the pattern is tested")
+});
 /// An ampersand in HTML.
 const AMPERSAND: &str = "&amp;";
 /// Other characters in HTML that end a value.
@@ -197,11 +198,10 @@ impl Found {
                 continue;
             }
             let name = text[..at].trim_end_matches(['"', '\'', ' ', '\\']);
-            let start = name.rfind(|c: char| !is_token(c)).map_or(0, |before| before + 1);
+            let word = name.rsplit(|c| !is_token(c)).next().unwrap_or_default();
             let is_name = |name: &&str| (3..64).contains(&name.len()) && (is_strong(name) || is_token_name(name));
             let is_secret_name = |name: &&str| is_name(name) && names_secret(name);
-            let Some(name) = name.get(start..).and_then(|word| readings(&name[..start], word).find(is_secret_name))
-            else {
+            let Some(name) = readings(&name[..name.len() - word.len()], word).find(is_secret_name) else {
                 continue;
             };
             let rest = text[at + 1..].trim_start_matches(['"', '\'', ' ', '\\']);
@@ -278,8 +278,8 @@ impl Found {
         }
         let mut masked = String::with_capacity(text.len());
         search.replace_all_with(text, &mut masked, |found, secret, masked| {
-            let is_part = text[..found.start()].ends_with(char::is_alphanumeric)
-                || text[found.end()..].starts_with(char::is_alphanumeric);
+            let is_part = are_joined(text[..found.start()].chars().last(), secret.chars().next())
+                || are_joined(secret.chars().last(), text[found.end()..].chars().next());
             match secret.len() < MIN_SECRET_BYTES && is_part {
                 true => masked.push_str(secret),
                 false => masked.push_str(&self.mask_of(secret)),
@@ -335,6 +335,13 @@ fn search(secrets: Vec<&str>) -> Option<AhoCorasick> {
     // A table of all transitions would be faster, and a hundred times as large.
     builder.kind(Some(AhoCorasickKind::ContiguousNFA)).match_kind(MatchKind::LeftmostLongest);
     builder.build(secrets).ok()
+}
+
+/// Returns true if two characters side by side belong to one word. A script without cases may be written without blanks around other words.
+fn are_joined(before: Option<char>, after: Option<char>) -> bool {
+    let (Some(before), Some(after)) = (before, after) else { return false };
+    let has_case = |c: char| c.is_lowercase() || c.is_uppercase() || c.is_ascii_digit();
+    before.is_alphanumeric() && after.is_alphanumeric() && has_case(before) == has_case(after)
 }
 
 fn is_token(c: char) -> bool {

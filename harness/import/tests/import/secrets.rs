@@ -57,6 +57,16 @@ fn credentials_are_masked_in_every_form() {
         (r"\tAuthorization: Basic dXNlcjpwYXNz\n", "dXNlcjpwYXNz"),
         (r"\nBearer abcdefghijklmnop123456\n", "abcdefghijklmnop123456"),
         (&format!(r"\n{key}\n"), &key),
+        (r#"{\"password\": \"hunter2\", \"page\": 1}"#, "hunter2"),
+        ("MAX_API_KEY=abc123def456", "abc123def456"),
+        (r"C:\token=abc123def456", "abc123def456"),
+        (&format!(r"C:\nvapi-{}", "c3D4".repeat(9)), "c3D4"),
+        (&format!(r"\nnvapi-{}", "c3D4".repeat(9)), "c3D4"),
+        ("密码password=hunter2, und hunter2是", "hunter2"),
+        ("→DB_PASSWORD=correcthorse", "correcthorse"),
+        ("请求头Authorization: Basic dXNlcjpwYXNz", "dXNlcjpwYXNz"),
+        ("令牌bearer abcdefghijklmnop123456", "abcdefghijklmnop123456"),
+        ("password: schlüssel-für-ann", "schlüssel"),
     ] {
         let log = json!({"messages": [{"role": "user", "content": text}, {"role": "assistant", "content": "end"}]});
         let outline = outline(&read("a.json", &log.to_string(), &[])[0]);
