@@ -98,7 +98,7 @@ pub const KINDS: [KindEntry; 15] = [
     entry(
         ProbeKind::NoSuch,
         "no_such",
-        "`-hb-none` in the name or path of a base call that was accepted; scored if it is refused",
+        "`-hb-none` or `_hb_none` in the name or path of a base call that was accepted; scored if it is refused",
         Remedy::Any,
     ),
     entry(ProbeKind::Declared, "declared", "a call of `wrong` in the calls file", Remedy::Any),
