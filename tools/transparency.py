@@ -136,7 +136,7 @@ def planned_calls(program, name):
     fixtures = ["--fixture", str(SERVERS / "fixtures" / fixture)] if fixture else []
     calls = ["--calls", str(SERVERS / "calls" / f"{name}.yaml")]
     audit = subprocess.run(
-        [program, "audit", "--call-timeout", "2", "--output", "json", *fixtures, *calls, "--", *command],
+        [program, "audit", "--output", "json", *fixtures, *calls, "--", *command],
         capture_output=True,
         check=True,
     )

@@ -41,7 +41,7 @@ pub struct Options {
     pub allow_writes: bool,
     /// True if no wrong call is made: only the base calls are found.
     pub base_only: bool,
-    /// The time for a call.
+    /// The time for a call, which is sent again after half of it.
     pub call_timeout: Duration,
     /// Set to true from elsewhere, it ends the audit before its next call.
     pub stop: Arc<AtomicBool>,
@@ -363,15 +363,8 @@ impl Auditor<'_, '_> {
         Ok(())
     }
 
-    /// Calls a tool, and again with twice the time if there is no answer. A server that has ended is started again for the next call.
+    /// Calls a tool, and again while there is no answer after half of the time. A server that has ended is started again for the next call.
     pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Result<Called, AuditError> {
-        match self.call_once(tool, arguments, self.options.call_timeout)? {
-            Called::Answered(answer) if answer.slow => self.call_once(tool, arguments, self.options.call_timeout * 2),
-            called => Ok(called),
-        }
-    }
-
-    fn call_once(&mut self, tool: &str, arguments: &Value, timeout: Duration) -> Result<Called, AuditError> {
         if self.options.stop.load(Ordering::Relaxed) {
             return Err(AuditError::Interrupted);
         }
@@ -393,7 +386,7 @@ impl Auditor<'_, '_> {
             text
         };
         // It is read as it is, and masked in the report.
-        match server.session.call_unmasked(tool, &arguments, timeout) {
+        match server.session.call_again(tool, &arguments, self.options.call_timeout) {
             Ok(answer) => Ok(Called::Answered(Box::new(Answer::new(&answer, &hide_folder)))),
             Err(error @ McpError::Stopped) => Err(error.into()),
             Err(error) => {

@@ -225,7 +225,7 @@ impl Auditor<'_, '_> {
                 Called::Answered(answer) if answer.slow => {
                     let words = self.server.as_ref().map_or_else(String::new, |server| server.session.last_words());
                     let words = if words.is_empty() { words } else { format!("; its last words: {words}") };
-                    let seconds = (self.options.call_timeout * 2).as_secs_f64();
+                    let seconds = self.options.call_timeout.as_secs_f64();
                     let example = format!("{arguments}: no answer within {seconds} s{words}");
                     self.findings.push(findings::of_tool("base-hangs", tool, example));
                     end = Some(BaseState::Slow);

@@ -374,8 +374,8 @@ pub(crate) struct AuditArgs {
     pub(crate) allow_writes: bool,
     #[command(flatten)]
     pub(crate) fixture: FixtureArgs,
-    /// The time limit of a call, in seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=3600))]
+    /// The time limit of a call, in seconds. A call that is not answered after half of it is sent again.
+    #[arg(long, value_name = "SECONDS", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub(crate) call_timeout: u32,
     /// Exit 1 if the score is below this, or unknown, or if the schema of a tool is broken.
     #[arg(long, value_name = "SCORE", value_parser = parse_score)]

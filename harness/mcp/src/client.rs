@@ -7,10 +7,10 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use healbench_core::{CallResult, ContentBlock, ProtocolError};
 use healbench_text::secrets;
 use serde_json::{Value, json};
 
+use crate::answer::{CallAnswer, CallOutcome};
 use crate::error::{McpError, escaped};
 use crate::line::{Line, MAX_LINE, Message, RpcError, read_line, to_line};
 use crate::process::{Process, ServerCommand, Streams, WATCH};
@@ -84,113 +84,16 @@ pub struct Defects {
     pub tools_changed: bool,
 }
 
-/// The answer to a call.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CallAnswer {
-    pub outcome: CallOutcome,
-    /// The requests that the server made meanwhile, by method, such as `elicitation/create`. They are refused.
-    pub asked: Vec<String>,
-    /// The time until the answer.
-    pub elapsed: Duration,
-}
-
-/// What was answered to a call.
-#[derive(Debug, Clone, PartialEq)]
-pub enum CallOutcome {
-    /// `result`, as it was sent.
-    Result(Value),
-    /// `error`.
-    Error(RpcError),
-    /// Nothing in time. The call was cancelled.
-    TimedOut,
-}
-
-impl CallAnswer {
-    /// Replaces secrets.
-    pub(crate) fn masked(mut self) -> CallAnswer {
-        self.outcome.mask();
-        self
-    }
-}
-
-impl CallOutcome {
-    fn mask(&mut self) {
-        let secrets = secrets();
-        match self {
-            CallOutcome::Result(result) => secrets.mask_json(result),
-            CallOutcome::Error(error) => {
-                error.message = secrets.mask(&error.message);
-                secrets.mask_json(&mut error.data);
-            }
-            CallOutcome::TimedOut => {}
-        }
-    }
-
-    /// Returns why this is no answer as MCP has it, as the end of a sentence that begins with the call.
-    pub fn problem(&self) -> Option<&'static str> {
-        let result = match self {
-            CallOutcome::TimedOut => return Some("was not answered in time"),
-            CallOutcome::Error(_) => return None,
-            CallOutcome::Result(result) => result,
-        };
-        let is_block = |block: &Value| match block["type"].as_str() {
-            Some("text") => block["text"].is_string(),
-            Some(_) => true,
-            None => false,
-        };
-        match result.get("content") {
-            Some(Value::Array(blocks)) if blocks.iter().all(is_block) => None,
-            Some(_) => Some("was answered with content that is not a list of blocks"),
-            // The official client takes it for an empty list.
-            None if result.is_object() => None,
-            None => Some("was answered with a result that is no object"),
-        }
-    }
-
-    /// Returns the answer as an environment has it.
-    pub fn to_call_result(&self) -> CallResult {
-        let error = |code, message: &str, data: &Value| CallResult {
-            protocol_error: Some(ProtocolError {
-                code,
-                message: message.to_owned(),
-                data: Some(data).filter(|data| !data.is_null()).cloned(),
-            }),
-            ..CallResult::default()
-        };
-        match self {
-            CallOutcome::Result(result) => CallResult {
-                content: result["content"].as_array().into_iter().flatten().map(block).collect(),
-                structured: result.get("structuredContent").filter(|structured| !structured.is_null()).cloned(),
-                is_error: is_error(result),
-                protocol_error: None,
-            },
-            CallOutcome::Error(RpcError { code, message, data }) => error(*code, message, data),
-            // The words of the official client.
-            CallOutcome::TimedOut => error(-32001, "Request timed out", &Value::Null),
-        }
-    }
-}
-
-/// Returns `isError` of a result. Some servers send a text.
-fn is_error(result: &Value) -> bool {
-    matches!(&result["isError"], Value::Bool(true)) || result["isError"] == json!("true")
-}
-
-fn block(block: &Value) -> ContentBlock {
-    match (block["type"].as_str(), block["text"].as_str()) {
-        (Some("text"), Some(text)) => ContentBlock::Text(text.to_owned()),
-        _ => ContentBlock::Other(block.clone()),
-    }
-}
-
 /// A session with a server, which ends when this value is dropped.
 pub struct StdioSession {
     process: Process,
     lines: Receiver<Line>,
     limits: Limits,
     next_id: u64,
-    /// The requests that were cancelled.
+    /// The requests that were not answered in time.
     cancelled: BTreeSet<u64>,
+    /// The second requests of calls of which the first was answered.
+    unwanted: BTreeSet<u64>,
     info: Value,
     revision: String,
     tools: Vec<ToolDefinition>,
@@ -217,6 +120,7 @@ impl StdioSession {
             limits: *limits,
             next_id: 1,
             cancelled: BTreeSet::new(),
+            unwanted: BTreeSet::new(),
             info: Value::Null,
             revision: String::new(),
             tools: Vec::new(),
@@ -262,19 +166,30 @@ impl StdioSession {
     /// # Errors
     /// [`McpError`] if the server ended, closed its output, or sends what is not MCP.
     pub fn call(&mut self, tool: &str, arguments: &Value, timeout: Duration) -> Result<CallAnswer, McpError> {
-        self.call_unmasked(tool, arguments, timeout).map(CallAnswer::masked)
+        self.call_within(tool, arguments, timeout, None).map(CallAnswer::masked)
     }
 
-    pub(crate) fn call_unmasked(
+    /// Like [`StdioSession::call`], with the answer as the server sent it. A call that is not answered after half of `timeout` is sent again.
+    pub(crate) fn call_again(
         &mut self,
         tool: &str,
         arguments: &Value,
         timeout: Duration,
     ) -> Result<CallAnswer, McpError> {
+        self.call_within(tool, arguments, timeout, Some(timeout / 2))
+    }
+
+    fn call_within(
+        &mut self,
+        tool: &str,
+        arguments: &Value,
+        timeout: Duration,
+        again: Option<Duration>,
+    ) -> Result<CallAnswer, McpError> {
         let started = Instant::now();
         let mut asked = Vec::new();
         let params = json!({"name": tool, "arguments": arguments});
-        let outcome = match self.request("tools/call", &params, timeout, &mut asked)? {
+        let outcome = match self.request("tools/call", &params, timeout, again, &mut asked)? {
             Ended::Answered(Ok(result)) => CallOutcome::Result(result),
             Ended::Answered(Err(error)) => CallOutcome::Error(error),
             Ended::TimedOut => CallOutcome::TimedOut,
@@ -310,7 +225,7 @@ impl StdioSession {
     /// Makes a request that must be answered with a result.
     fn ask(&mut self, method: &str, params: &Value) -> Result<Value, McpError> {
         let time = self.limits.start;
-        match self.request(method, params, time, &mut Vec::new())? {
+        match self.request(method, params, time, None, &mut Vec::new())? {
             Ended::Answered(Ok(mut result)) => {
                 publish_names(&result);
                 secrets().mask_json(&mut result);
@@ -331,20 +246,28 @@ impl StdioSession {
         }
     }
 
+    /// Makes a request, and after the time of `again` a second time. The answer to the second counts if the first gets none in time: the first one
+    /// is what a client would have been told, and a server may refuse a second call while it does the first.
     fn request(
         &mut self,
         method: &str,
         params: &Value,
         timeout: Duration,
+        again: Option<Duration>,
         asked: &mut Vec<String>,
     ) -> Result<Ended, McpError> {
-        let id = self.next_id;
-        self.next_id += 1;
-        let deadline = Instant::now() + timeout;
-        self.process.send(to_line(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})));
+        let started = Instant::now();
+        let deadline = started + timeout;
+        let mut again = again.map(|time| started + time);
+        let first = self.send(method, params);
+        let mut second = None;
+        let mut spare = None;
         loop {
             self.process.check_stop()?;
-            let left = deadline.saturating_duration_since(Instant::now());
+            if again.take_if(|time| *time <= Instant::now()).is_some() {
+                second = Some(self.send(method, params));
+            }
+            let left = again.unwrap_or(deadline).saturating_duration_since(Instant::now());
             // A flood of messages is no answer either.
             let received = match left.is_zero() {
                 true => Err(RecvTimeoutError::Timeout),
@@ -355,20 +278,29 @@ impl StdioSession {
                 Ok(Line::TooLong) => return Err(self.long_line(method)),
                 Err(RecvTimeoutError::Timeout) if Instant::now() < deadline => continue,
                 Err(RecvTimeoutError::Timeout) => {
-                    self.cancelled.insert(id);
-                    // A request at the start cannot be cancelled, and its session is given up.
-                    if method == "tools/call" {
-                        let params = json!({"requestId": id, "reason": "the time limit of the call has passed"});
-                        let note = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
-                        self.process.send(to_line(&note));
+                    for id in [Some(first), second.filter(|_| spare.is_none())].into_iter().flatten() {
+                        self.cancelled.insert(id);
+                        // A request at the start cannot be cancelled, and its session is given up.
+                        if method == "tools/call" {
+                            self.cancel(id, "the time limit of the call has passed");
+                        }
                     }
-                    return Ok(Ended::TimedOut);
+                    return Ok(spare.map_or(Ended::TimedOut, Ended::Answered));
                 }
                 Err(RecvTimeoutError::Disconnected) => return Err(self.output_ended(method)),
             };
             match Message::parse(&line) {
-                Message::Response { id: answered, outcome } if answered == json!(id) => {
+                Message::Response { id, outcome } if id == json!(first) => {
+                    if let Some(second) = second.filter(|_| spare.is_none()) {
+                        self.unwanted.insert(second);
+                        self.cancel(second, "the same call was answered");
+                    }
                     return Ok(Ended::Answered(outcome));
+                }
+                Message::Response { id, outcome }
+                    if second.is_some_and(|second| id == json!(second)) && spare.is_none() =>
+                {
+                    spare = Some(outcome);
                 }
                 Message::Response { id: other, .. } => self.count_answer(&other),
                 Message::Request { id, method: wanted, .. } => {
@@ -391,9 +323,23 @@ impl StdioSession {
         }
     }
 
+    /// Sends a request, and returns its id.
+    fn send(&mut self, method: &str, params: &Value) -> u64 {
+        let id = self.next_id;
+        self.next_id += 1;
+        self.process.send(to_line(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})));
+        id
+    }
+
+    fn cancel(&mut self, id: u64, reason: &str) {
+        let params = json!({"requestId": id, "reason": reason});
+        self.process.send(to_line(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})));
+    }
+
     /// Counts an answer that no request waits for.
     fn count_answer(&mut self, id: &Value) {
         match id.as_u64() {
+            Some(id) if self.unwanted.remove(&id) => {}
             Some(id) if self.cancelled.remove(&id) => self.defects.late_answers += 1,
             Some(id) if id < self.next_id => self.defects.second_answers += 1,
             _ => self.defects.unknown_ids += 1,

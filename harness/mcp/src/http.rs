@@ -24,7 +24,8 @@ use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfi
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::client::{CallAnswer, CallOutcome, Defects, Limits, REVISIONS, ToolDefinition, list_tools, shown};
+use crate::answer::{CallAnswer, CallOutcome};
+use crate::client::{Defects, Limits, REVISIONS, ToolDefinition, list_tools, shown};
 use crate::error::{McpError, escaped};
 use crate::line::RpcError;
 use crate::process::WATCH;
@@ -274,20 +275,32 @@ impl HttpSession {
     /// # Errors
     /// [`McpError::Http`] if the server cannot be reached any more, or answers with what is not MCP.
     pub fn call(&mut self, tool: &str, arguments: &Value, timeout: Duration) -> Result<CallAnswer, McpError> {
-        self.call_unmasked(tool, arguments, timeout).map(CallAnswer::masked)
+        self.call_within(tool, arguments, timeout, None).map(CallAnswer::masked)
     }
 
-    pub(crate) fn call_unmasked(
+    /// Like [`HttpSession::call`], with the answer as the server sent it. A call that is not answered after half of `timeout` is sent again.
+    pub(crate) fn call_again(
         &mut self,
         tool: &str,
         arguments: &Value,
         timeout: Duration,
     ) -> Result<CallAnswer, McpError> {
+        self.call_within(tool, arguments, timeout, Some(timeout / 2))
+    }
+
+    fn call_within(
+        &mut self,
+        tool: &str,
+        arguments: &Value,
+        timeout: Duration,
+        again: Option<Duration>,
+    ) -> Result<CallAnswer, McpError> {
         let started = Instant::now();
         self.seen.asked.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let mut params = CallToolRequestParams::new(tool.to_owned());
         params.arguments = arguments.as_object().cloned();
-        let outcome = match self.request(ClientRequest::CallToolRequest(CallToolRequest::new(params)), timeout) {
+        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        let outcome = match self.request(request, timeout, again) {
             Ok(result) => CallOutcome::Result(result),
             Err(ServiceError::McpError(error)) => CallOutcome::Error(rpc_error(error)),
             Err(ServiceError::Timeout { .. }) => CallOutcome::TimedOut,
@@ -314,7 +327,7 @@ impl HttpSession {
     fn page(&self, cursor: Option<&str>) -> Result<Value, McpError> {
         let params = cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor.to_owned())));
         let request = ListToolsRequest { method: Default::default(), params, extensions: Default::default() };
-        match self.request(ClientRequest::ListToolsRequest(request), self.limits.start) {
+        match self.request(ClientRequest::ListToolsRequest(request), self.limits.start, None) {
             Ok(result) => {
                 publish_names(&result);
                 Ok(without_secrets(result))
@@ -323,15 +336,36 @@ impl HttpSession {
         }
     }
 
-    fn request(&self, request: ClientRequest, timeout: Duration) -> Result<Value, ServiceError> {
+    /// Makes a request, and after the time of `again` a second time, whose answer counts if the first gets none in time.
+    fn request(
+        &self,
+        request: ClientRequest,
+        timeout: Duration,
+        again: Option<Duration>,
+    ) -> Result<Value, ServiceError> {
         let Some(service) = &self.service else { return Err(ServiceError::TransportClosed) };
         let peer: &Peer<RoleClient> = service.peer();
-        let answered = async {
+        let once = async |request: ClientRequest, timeout: Duration| {
             let options = PeerRequestOptions::with_timeout(timeout);
             let limit = ServiceError::Timeout { timeout };
             // Sending waits for a connection, which is within the time as well.
             let sent = tokio::time::timeout(timeout, peer.send_cancellable_request(request, options)).await;
             sent.map_err(|_| limit)??.await_response().await
+        };
+        let answered = async {
+            let Some(again) = again else { return once(request, timeout).await };
+            let second = async {
+                tokio::time::sleep(again).await;
+                once(request.clone(), timeout.saturating_sub(again)).await
+            };
+            let mut first = std::pin::pin!(once(request.clone(), timeout));
+            tokio::select! {
+                answer = &mut first => answer,
+                spare = second => match first.await {
+                    Err(ServiceError::Timeout { .. }) => spare,
+                    answer => answer,
+                },
+            }
         };
         let answered = self.runtime.block_on(unless_stopped(&self.stop, answered));
         let result: ServerResult = answered.unwrap_or(Err(ServiceError::TransportClosed))?;

@@ -4,6 +4,7 @@
 //! Everything is blocking, with a deadline for every request: callers are threads that wait for one server. What a server
 //! says is data; it is escaped in every message.
 
+mod answer;
 mod attach;
 mod client;
 mod error;
@@ -17,8 +18,9 @@ mod server;
 mod session;
 mod supervisor;
 
+pub use answer::{CallAnswer, CallOutcome};
 pub use attach::attach;
-pub use client::{CallAnswer, CallOutcome, Defects, Limits, StdioSession, ToolDefinition};
+pub use client::{Defects, Limits, StdioSession, ToolDefinition};
 pub use error::McpError;
 pub use hold::{HOLD, hold};
 pub use http::{Address, HttpSession, is_loopback};

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::client::{CallAnswer, Defects, Limits, StdioSession, ToolDefinition};
+use crate::answer::CallAnswer;
+use crate::client::{Defects, Limits, StdioSession, ToolDefinition};
 use crate::error::McpError;
 use crate::http::{Address, HttpSession};
 use crate::process::ServerCommand;
@@ -94,14 +95,15 @@ impl McpSession {
         }
     }
 
-    /// Like [`McpSession::call`], with the answer as the server sent it. Whoever reads it masks what is kept of it.
+    /// Like [`McpSession::call`], with the answer as the server sent it: whoever reads it masks what is kept of it. A call that is not answered
+    /// after half of `timeout` is sent again, and the answer to the second counts if the first gets none in time.
     ///
     /// # Errors
     /// [`McpError`] if the server gives no more answers.
-    pub fn call_unmasked(&mut self, tool: &str, arguments: &Value, timeout: Duration) -> Result<CallAnswer, McpError> {
+    pub fn call_again(&mut self, tool: &str, arguments: &Value, timeout: Duration) -> Result<CallAnswer, McpError> {
         match self {
-            McpSession::Stdio(session) => session.call_unmasked(tool, arguments, timeout),
-            McpSession::Http(session) => session.call_unmasked(tool, arguments, timeout),
+            McpSession::Stdio(session) => session.call_again(tool, arguments, timeout),
+            McpSession::Http(session) => session.call_again(tool, arguments, timeout),
         }
     }
 }

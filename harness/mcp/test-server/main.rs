@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::io::{BufRead, Write};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use healbench_mcp::{Limits, ServerCommand, StdioSession, Supervisor};
@@ -185,6 +185,7 @@ fn call(mode: &str, id: &Value, params: &Value) {
             return;
         }
         "late" if text == Some("late") => std::thread::sleep(Duration::from_millis(600)),
+        "again" => return again(id, text),
         "asks" => send(&json!({"jsonrpc": "2.0", "id": "q1", "method": "elicitation/create", "params": {}})),
         "changes" => send(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})),
         "progress" => loop {
@@ -209,6 +210,27 @@ fn call(mode: &str, id: &Value, params: &Value) {
         Some("echo") => echo(id, text),
         Some(name) => error(id, -32602, &format!("Unknown tool: {name}")),
         None => error(id, -32602, "Invalid params"),
+    }
+}
+
+/// Waits for the second of two equal calls. Of `lost` that one alone is answered, of `busy` with an error before the first one.
+fn again(id: &Value, text: Option<&str>) {
+    static FIRST: Mutex<Option<Value>> = Mutex::new(None);
+    let mut waiting = FIRST.lock().unwrap();
+    let Some(first) = waiting.take() else {
+        *waiting = Some(id.clone());
+        return;
+    };
+    match text {
+        Some("lost") => echo(id, text),
+        Some("busy") => {
+            error(id, -32000, "busy");
+            echo(&first, text);
+        }
+        _ => {
+            echo(&first, text);
+            echo(id, text);
+        }
     }
 }
 

@@ -5,10 +5,11 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use healbench_mcp::{Address, CallOutcome, HttpSession, Limits, McpError};
+use healbench_mcp::{Address, CallOutcome, Endpoint, HttpSession, Limits, McpError, McpSession, Supervisor};
 use serde_json::{Value, json};
 
 const LIMITS: Limits = Limits { start: Duration::from_secs(20), line: 1 << 16 };
@@ -197,6 +198,25 @@ fn a_call_that_takes_too_long_ends_in_time_and_the_next_one_is_answered() {
     assert_eq!(slow.outcome, CallOutcome::TimedOut);
     assert!(started.elapsed() < SLOW, "{:?}", started.elapsed());
     assert_eq!(say(&mut session, "next")["content"][0]["text"], "next");
+}
+
+#[test]
+fn a_call_without_an_answer_is_sent_again_after_half_of_its_time() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&calls);
+    let url = serve(move |_, request| match request["method"].as_str() {
+        Some("tools/call") if counted.fetch_add(1, Ordering::Relaxed) == 0 => {
+            thread::sleep(SLOW);
+            result(request, json!({}))
+        }
+        _ => older(request),
+    });
+    let endpoint = Endpoint::Url(Address::new(&url, None).unwrap());
+    let supervisor = Supervisor::new("none".into(), Arc::default());
+    let mut session = McpSession::start(&supervisor, &endpoint, &LIMITS).unwrap();
+    let answer = session.call_again("echo", &json!({"text": "hello"}), Duration::from_secs(6)).unwrap();
+    assert_eq!(answer.outcome, CallOutcome::Result(json!({"content": [{"type": "text", "text": "hello"}]})));
+    assert_eq!(calls.load(Ordering::Relaxed), 2);
 }
 
 #[test]

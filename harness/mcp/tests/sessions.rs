@@ -6,11 +6,13 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use healbench_core::{CallResult, ContentBlock, ProtocolError};
 use healbench_mcp::{
-    CallAnswer, CallOutcome, Limits, McpError, ProgramEnd, ServerCommand, StdioSession, Supervisor, run_program,
+    CallAnswer, CallOutcome, Defects, Endpoint, Limits, McpError, McpSession, ProgramEnd, ServerCommand, StdioSession,
+    Supervisor, run_program,
 };
 use serde_json::{Value, json};
 
@@ -198,6 +200,26 @@ fn a_late_answer_is_not_that_of_the_next_call() {
     assert_eq!((error.code, error.message.as_str()), (-32001, "Request timed out"));
     assert_eq!(text_of(&echo(&mut session, "next")), "next");
     assert_eq!(session.defects().late_answers, 1);
+}
+
+/// The first of two calls is answered if it can be, and the second leaves no trace.
+#[test]
+fn a_call_without_an_answer_is_sent_again_after_half_of_its_time() {
+    let answer = |text: &str| {
+        let endpoint = Endpoint::Command(server("again"));
+        let mut session = McpSession::start(&supervisor(), &endpoint, &LIMITS).unwrap();
+        let call = session.call_again("echo", &json!({"text": text}), Duration::from_secs(6)).unwrap();
+        // It begins with a call that is not answered, so that all lines before were read.
+        let end = session.call("echo", &json!({"text": "end"}), SHORT).unwrap();
+        assert_eq!((end.outcome, session.defects()), (CallOutcome::TimedOut, &Defects::default()), "{text}");
+        text_of(&call)
+    };
+    thread::scope(|scope| {
+        let calls = ["lost", "busy", "late"].map(|text| (text, scope.spawn(move || answer(text))));
+        for (text, call) in calls {
+            assert_eq!(call.join().unwrap(), text);
+        }
+    });
 }
 
 #[test]

@@ -24,7 +24,7 @@ const MAX_NAME: usize = 40;
 /// The read-only tools that are tried.
 const MAX_TRIED: usize = 12;
 /// The time for a call.
-const CALL_TIMEOUT: Duration = Duration::from_secs(5);
+const CALL_TIMEOUT: Duration = Duration::from_secs(6);
 /// The characters of a refusal that are shown.
 const MAX_REASON: usize = 300;
 
