@@ -1,6 +1,6 @@
 //! Audits a server: for each tool a call that should be right, twice, and calls that are wrong in one respect.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle, Scope, ScopedJoinHandle};
@@ -29,6 +29,8 @@ use crate::templates;
 
 /// The most tools that are audited.
 const MAX_TOOLS: usize = 500;
+/// The most servers that start while a tool is audited, which takes less than a start.
+const MAX_AHEAD: usize = 2;
 
 /// What to audit, and how.
 #[derive(Debug, Clone, Default)]
@@ -118,7 +120,7 @@ fn audit_in<'s, 'e>(
         scope,
         start,
         server: Some(server),
-        next: None,
+        next: VecDeque::new(),
         ending: Vec::new(),
         findings: Vec::new(),
         notes: Vec::new(),
@@ -131,12 +133,14 @@ fn audit_in<'s, 'e>(
     auditor.vocabulary = definitions.iter().take(MAX_TOOLS).filter_map(|tool| Some(loaded(tool).ok()?.1)).collect();
     let mut tools = Vec::new();
     let mut is_fresh = true;
-    for (definition, schema, spec) in &known {
+    for (at, (definition, schema, spec)) in known.iter().enumerate() {
         if !is_fresh {
             auditor.let_go();
         }
         is_fresh = definition.is_read_only();
-        auditor.prepare(!is_fresh && tools.len() + 1 < known.len());
+        // Each tool that may write is followed by another server, but for the last one.
+        let later = known[at..known.len() - 1].iter().filter(|(tool, ..)| !tool.is_read_only()).count();
+        auditor.prepare(later);
         auditor.check_definition(definition);
         tools.push(auditor.tool(definition, schema, spec, &known)?);
     }
@@ -232,8 +236,8 @@ pub(crate) struct Auditor<'s, 'e> {
     start: &'e (dyn Fn() -> Result<Server, AuditError> + Sync),
     /// `None` after it ended.
     pub(crate) server: Option<Server>,
-    /// The server for the next tool, which starts while this one is audited.
-    next: Option<ScopedJoinHandle<'s, Result<Server, AuditError>>>,
+    /// The servers for later tools, which start while this one is audited.
+    next: VecDeque<ScopedJoinHandle<'s, Result<Server, AuditError>>>,
     /// Servers that are being ended, which takes some of them a while.
     ending: Vec<JoinHandle<()>>,
     pub(crate) findings: Vec<Finding>,
@@ -260,12 +264,14 @@ pub(crate) enum Called {
 }
 
 impl Auditor<'_, '_> {
-    /// Takes a server for the next tool, and starts another one for the tool after it if that needs one.
-    fn prepare(&mut self, needs_another: bool) {
+    /// Takes a server for the next tool, and starts some of those that later tools need.
+    fn prepare(&mut self, later: usize) {
         if self.server.is_none() {
-            self.server = self.next.take().and_then(|next| next.join().ok()?.ok());
+            self.server = self.next.pop_front().and_then(|next| next.join().ok()?.ok());
         }
-        self.next = needs_another.then(|| self.scope.spawn(self.start));
+        while self.next.len() < later.min(MAX_AHEAD) {
+            self.next.push_back(self.scope.spawn(self.start));
+        }
     }
 
     /// Ends the server while the audit goes on.

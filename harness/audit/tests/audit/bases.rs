@@ -72,7 +72,7 @@ fn a_general_refusal_is_not_that_of_a_second_call() {
 
 #[test]
 fn a_server_starts_again_only_after_a_tool_that_may_write() {
-    let starts = |writers: &[&str]| {
+    let starts = |writers: &[&str], options: &Options| {
         let tools: Vec<Value> = ["a", "b", "c", "d"]
             .iter()
             .map(|name| json!({"name": name, "inputSchema": fields(&[("id!", "string")]), "annotations": {"readOnlyHint": !writers.contains(name)}}))
@@ -80,10 +80,14 @@ fn a_server_starts_again_only_after_a_tool_that_may_write() {
         let rules: serde_json::Map<String, Value> =
             ["a", "b", "c", "d"].iter().map(|name| ((*name).to_owned(), json!([[[], "ok"]]))).collect();
         let document = json!({"tools": tools, "rules": rules});
-        let all = Options { allow_writes: true, ..options() };
-        let (report, starts) = try_audit(&format!("answers\n{document}"), &all);
-        assert_eq!(report.unwrap().tools.len(), 4);
-        starts
+        let (report, starts) = try_audit(&format!("answers\n{document}"), options);
+        (report.unwrap().tools.len(), starts)
     };
-    assert_eq!((starts(&[]), starts(&["b"]), starts(&["a", "b", "c"]), starts(&["d"])), (1, 2, 4, 1));
+    let all = Options { allow_writes: true, ..options() };
+    for (writers, expected) in [(&[][..], 1), (&["b"], 2), (&["a", "b", "c"], 4), (&["d"], 1)] {
+        assert_eq!(starts(writers, &all), (4, expected), "{writers:?}");
+    }
+    let named = |names: &[&str]| Options { tools: names.iter().map(|name| (*name).to_owned()).collect(), ..options() };
+    assert_eq!(starts(&["b", "c"], &named(&["a", "c", "d"])), (3, 2));
+    assert_eq!(starts(&["b", "c"], &named(&["a", "c"])), (2, 1));
 }
