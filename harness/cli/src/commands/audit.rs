@@ -17,6 +17,9 @@ use crate::output::write_atomically;
 use crate::signals::{status_of, supervise};
 use crate::terminal::Terminal;
 
+/// The folders of installed packages.
+const INSTALLED: [&str; 3] = ["node_modules", "venv", ".venv"];
+
 /// Audits a server.
 pub(crate) fn audit(args: &AuditArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     let supervisor = supervise()?;
@@ -104,9 +107,11 @@ fn source_file(args: &AuditArgs) -> Option<SourceFile> {
         // Code scanning finds no file behind a link.
         let resolved = path.canonicalize().ok()?;
         let parts: Option<Vec<&str>> = resolved.strip_prefix(&root).ok()?.iter().map(|part| part.to_str()).collect();
+        // What starts the server may have been installed here, and is in no repository.
+        let parts = parts.filter(|parts| !parts.iter().any(|part| INSTALLED.contains(part)))?;
         // A program is no text.
         let text = healbench_files::read_text_file(&resolved, healbench_files::MAX_WRITTEN_BYTES).ok()?;
-        Some(SourceFile { path: parts?.join("/"), text })
+        Some(SourceFile { path: parts.join("/"), text })
     })
 }
 

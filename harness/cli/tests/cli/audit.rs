@@ -129,6 +129,11 @@ fn results_for_code_scanning_are_in_the_file_of_the_server() {
     // A link leads to the file, and a file elsewhere is none of the repository.
     std::os::unix::fs::symlink("src/server.sh", sandbox.path("link.sh")).unwrap();
     assert_eq!(places(&["--", "sh", "link.sh"], "d.sarif"), ("src/server.sh".to_owned(), 1));
+    // A program that starts it is installed, and not of the repository either.
+    std::fs::create_dir_all(sandbox.path("node_modules/run")).unwrap();
+    sandbox.write("node_modules/run/run.sh", "exec sh \"$@\"\n");
+    let installed = ["--", "sh", "node_modules/run/run.sh", "src/server.sh"];
+    assert_eq!(places(&installed, "f.sarif"), ("src/server.sh".to_owned(), 1));
     let elsewhere = tempfile::tempdir().unwrap();
     let script = elsewhere.path().join("server.sh");
     std::fs::copy(sandbox.path("src/server.sh"), &script).unwrap();
