@@ -69,6 +69,9 @@ class Audit:
             lines.append(f"    lacks {', '.join(text['lacks'])}")
         if len(lacking) > WORST:
             lines.append(f"  and {len(lacking) - WORST} more texts that lack something")
+        if self.report["environment"]:
+            lost = self.report["environment"]
+            lines.append(f"  {lost['reached']} of {lost['calls']} calls reached a tool: {_quoted(lost['reason'])}")
         lines += [f"  {note}" for note in map(_quoted, self.report["notes"]) if self.score is None]
         return "\n".join(lines)
 

@@ -67,6 +67,8 @@ function describe(report, wanted) {
     lines.push(`    answers ${quoted(text.example)}`, `    lacks ${text.lacks.join(", ")}`);
   }
   if (lacking.length > WORST) lines.push(`  and ${lacking.length - WORST} more texts that lack something`);
+  const lost = report.environment;
+  if (lost) lines.push(`  ${lost.reached} of ${lost.calls} calls reached a tool: ${quoted(lost.reason)}`);
   if (report.score === null) lines.push(...report.notes.map((note) => `  ${quoted(note)}`));
   return lines.join("\n");
 }

@@ -92,11 +92,16 @@ def test_a_server_that_does_not_start_is_an_error_of_its_test(pytester):
             # Nothing that may be called: no score is not a score of 0.
             healbench_audit("node", "-e", SERVER).assert_score(0)
 
+        def test_lost(healbench_audit):
+            lost = open("server.js").read().replace('typeof id === "string"', "false")
+            healbench_audit("node", "-e", lost.replace('name === "says" ? all : "No', '"no network')).assert_score(0)
+
         SERVER = open("server.js").read().replace("readOnlyHint: true", "readOnlyHint: false")
         """,
     )
-    result.assert_outcomes(passed=1, failed=1)
+    result.assert_outcomes(passed=1, failed=2)
     assert "has no score, since no call could be scored" in result.stdout.str()
+    assert '0 of 10 calls reached a tool: "no network' in result.stdout.str()
 
 
 def test_a_program_that_is_missing_is_named(pytester):

@@ -52,6 +52,10 @@ describe("a server", { timeout: 60_000 }, () => {
     expect(report.score).toBeNull();
     await expect(expect(report).toHelpAgentsRecover({ score: 0 })).rejects.toThrow("has no score");
     await expect(expect(report).not.toHelpAgentsRecover({ score: 0 })).rejects.toThrow("has no score");
+    const lost = join(folder, "lost.cjs");
+    writeFileSync(lost, SERVER.replace('typeof id === "string"', "false").replace('name === "says" ? all : "No', '"no network'));
+    const reason = '0 of 10 calls reached a tool: "no network';
+    await expect(expect(["node", lost]).toHelpAgentsRecover({ score: 0 })).rejects.toThrow(reason);
   });
 
   test("that does not start is told", async () => {
