@@ -215,7 +215,10 @@ fn mention_at(
                 begins.then(|| vocabulary.field_path(&token.text.to_lowercase())).flatten()
             });
             if let Some(path) = path {
-                let sign = sign_of_word(tokens, at, range, is_head);
+                // "order 17"
+                let is_before_value = at + 1 < range.end
+                    && sent.iter().any(|value| value.path == path && value.length_at(tokens, at + 1).is_some());
+                let sign = sign_of_word(tokens, at, range, is_head).or(is_before_value.then_some(Sign::Words));
                 let everyday = is_everyday(token.text);
                 return match sign {
                     Some(sign) => mention(at + 1, path, sign),

@@ -425,6 +425,18 @@ fn a_text_without_a_statement_may_have_a_kind() {
 }
 
 #[test]
+fn an_everyday_word_before_its_value_is_a_name() {
+    let names_field = |text: &str| {
+        let mut record = record(text, &json!({"name": "17", "amount": 2}));
+        record["is_error"] = json!(true);
+        predict(&record).unwrap()["fields"] == json!(["name"])
+    };
+    assert!(names_field("Error: name 17 not found"));
+    assert!(names_field("Name 17 does not exist."));
+    assert!(!names_field("Error: name 18 not found"));
+}
+
+#[test]
 fn a_name_in_capitals_is_replaced_by_another_one() {
     let mut record = record(
         "Only GET requests are permitted by this proxy",
