@@ -120,6 +120,7 @@ fn audit_in<'s, 'e>(
         scope,
         start,
         server: Some(server),
+        stray_lines: 0,
         next: VecDeque::new(),
         ending: Vec::new(),
         findings: Vec::new(),
@@ -236,6 +237,8 @@ pub(crate) struct Auditor<'s, 'e> {
     start: &'e (dyn Fn() -> Result<Server, AuditError> + Sync),
     /// `None` after it ended.
     pub(crate) server: Option<Server>,
+    /// The lines that are no messages, before the last call.
+    stray_lines: usize,
     /// The servers for later tools, which start while this one is audited.
     next: VecDeque<ScopedJoinHandle<'s, Result<Server, AuditError>>>,
     /// Servers that are being ended, which takes some of them a while.
@@ -378,6 +381,7 @@ impl Auditor<'_, '_> {
             self.server = Some((self.start)()?);
         }
         let Some(server) = &mut self.server else { return Ok(Called::Died(String::new())) };
+        self.stray_lines = server.session.defects().stray_lines;
         let dir = server.folder.path().to_string_lossy().into_owned();
         let real = server.folder.path().canonicalize().unwrap_or_default().to_string_lossy().into_owned();
         let mut arguments = arguments.clone();
@@ -408,6 +412,12 @@ impl Auditor<'_, '_> {
                 Ok(Called::Died(reason))
             }
         }
+    }
+
+    /// Returns the line that came in place of the answer to the last call, such as one that is not UTF-8.
+    pub(crate) fn stray_line(&self) -> Option<String> {
+        let line = self.server.as_ref()?.session.defects().first_stray_lines.get(self.stray_lines)?;
+        Some(format!("it wrote what is no message: {line}"))
     }
 
     /// Says what the server did besides answering, since its last start.

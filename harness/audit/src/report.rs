@@ -351,7 +351,7 @@ pub struct Probe {
     pub optional: bool,
     /// The answer.
     pub answer: AnswerKind,
-    /// The text of a refusal, of a soft error or of a success that warns, or the reason why the server ended; null for any other answer.
+    /// The text of a refusal, of a soft error or of a success that warns, or why the server ended or gave no answer; null for any other answer.
     pub text: Option<String>,
     /// The tokens of the text; null if there was no answer.
     pub tokens: Option<u32>,

@@ -225,8 +225,9 @@ impl Auditor<'_, '_> {
                 Called::Answered(answer) if answer.slow => {
                     let words = self.server.as_ref().map_or_else(String::new, |server| server.session.last_words());
                     let words = if words.is_empty() { words } else { format!("; its last words: {words}") };
+                    let stray = self.stray_line().map_or_else(String::new, |line| format!("; {line}"));
                     let seconds = self.options.call_timeout.as_secs_f64();
-                    let example = format!("{arguments}: no answer within {seconds} s{words}");
+                    let example = format!("{arguments}: no answer within {seconds} s{stray}{words}");
                     self.findings.push(findings::of_tool("base-hangs", tool, example));
                     end = Some(BaseState::Slow);
                 }
@@ -369,7 +370,9 @@ impl Auditor<'_, '_> {
                 let named = if draft.kind.is_domain() { &tools[..] } else { &tools[..1] };
                 let found = statements(&answer.text, named, base, &draft.arguments);
                 probe.answer = subject.judge(&draft, &answer, &found);
-                if !answer.slow {
+                if answer.slow {
+                    probe.text = self.stray_line();
+                } else {
                     probe.tokens = Some(answer.tokens);
                     probe.bytes = Some(answer.text.len());
                     probe.hash = Some(answer.hash.clone());
