@@ -274,15 +274,16 @@ fn pair_text(pair: &Pair, may_recommend: bool) -> String {
         }
         Verdict::Same => {
             let equal = format!("Equal within 5 points ({})", estimate(&pair.gain));
-            match tokens {
-                Some(share) if share < 0.0 => {
-                    format!("{equal}: use {}, which costs {} less", name(first), percent(-share))
-                }
-                Some(share) if share > 0.0 => {
-                    let less = percent(share / (1.0 + share));
-                    format!("{equal}: use {}, which costs {less} less", name(second))
-                }
-                _ => format!("{equal}: use either of {} and {}", name(first), name(second)),
+            let cheaper = match tokens {
+                Some(share) if share < 0.0 => Some((name(first), percent(-share))),
+                Some(share) if share > 0.0 => Some((name(second), percent(share / (1.0 + share)))),
+                _ => None,
+            };
+            match (cheaper, may_recommend) {
+                (Some((cheaper, less)), true) => format!("{equal}: use {cheaper}, which costs {less} less"),
+                (Some((cheaper, less)), false) => format!("{equal}; {cheaper} costs {less} less"),
+                (None, true) => format!("{equal}: use either of {} and {}", name(first), name(second)),
+                (None, false) => format!("{equal}: {} and {}", name(first), name(second)),
             }
         }
         Verdict::Unclear => format!(

@@ -21,7 +21,7 @@ pub(super) fn choice_text(choice: &Choice) -> String {
         let (text, gain) = undecided(choice, &open);
         (vec![text], gain.map(|gain| saving(choice) + &would_show(&gain)).unwrap_or_default())
     };
-    parts.extend(losses(choice, &worse));
+    parts.extend(losses(choice, &worse, &open));
     parts.join("; ") + &end
 }
 
@@ -52,14 +52,14 @@ fn undecided(choice: &Choice, open: &[&Alternative]) -> (String, Option<Gain>) {
     // As many scenarios as show each of the differences.
     let more = gains.iter().filter_map(|(_, gain)| gain.more_scenarios).max();
     let gain = least.map(|(_, gain)| Gain { more_scenarios: more, ..gain.reversed() });
-    let mut all: Vec<&ConditionResult> = open.iter().map(|other| &other.result).collect();
-    all.push(&choice.choice);
-    // In descending order of success; of equal ones the chosen one, which is the cheapest, first.
+    // In descending order of success, beginning with the one that the gains are over.
+    let best = open.iter().find(|other| other.gain.is_none()).map_or(&choice.choice, |other| &other.result);
+    let rest = open.iter().map(|other| &other.result).chain([&choice.choice]).filter(|result| *result != best);
+    let mut all: Vec<&ConditionResult> = std::iter::once(best).chain(rest).collect();
     all.sort_by(|a, b| b.success.rate.unwrap_or(-1.0).total_cmp(&a.success.rate.unwrap_or(-1.0)));
-    let of = match (all.first(), least, all.len()) {
-        (Some(first), Some((least, _)), 3..) => format!(" for {} over {}", name(first), name(least)),
-        (Some(first), ..) => format!(" for {}", name(first)),
-        (None, ..) => String::new(),
+    let of = match (least, all.len()) {
+        (Some((least, _)), 3..) => format!(" for {} over {}", name(best), name(least)),
+        _ => format!(" for {}", name(best)),
     };
     let all = list(&all.into_iter().map(name).collect::<Vec<_>>());
     let text = match gain {
@@ -71,10 +71,11 @@ fn undecided(choice: &Choice, open: &[&Alternative]) -> (String, Option<Gain>) {
 }
 
 /// `serde is worse than fusion by 40 [37, 43]`, `zod-json by 41 [38, 44]`.
-fn losses(choice: &Choice, worse: &[&Alternative]) -> Vec<String> {
-    // Gains are over the one with the most successes, which need not be the chosen one.
-    let best = choice.others.iter().find(|other| other.gain.is_none());
-    let than = best.map(|best| format!(" than {}", name(&best.result))).unwrap_or_default();
+fn losses(choice: &Choice, worse: &[&Alternative], open: &[&Alternative]) -> Vec<String> {
+    // Gains are over the one with the most successes. It need not be the chosen one, nor are those that it is not told from clearly better.
+    let best = open.iter().find(|other| other.gain.is_none()).map(|other| &other.result);
+    let best = best.or((!choice.is_recommended && !open.is_empty()).then_some(&choice.choice));
+    let than = best.map(|best| format!(" than {}", name(best))).unwrap_or_default();
     let shown = if worse.len() > MAX_NAMES { MAX_NAMES - 1 } else { worse.len() };
     let mut parts = Vec::new();
     for (position, other) in worse[..shown].iter().enumerate() {

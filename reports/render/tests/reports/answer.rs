@@ -159,6 +159,12 @@ fn two_conditions() {
     );
     assert!(matches!(&answer.findings[0], Finding::Pair(pair) if pair.gain.verdict == Verdict::Equal));
     assert_answer(&plan, &rows(&plan, same, |_| 1000), &["zod-json and fusion-xml are equal here, in every trial."]);
+    // One trial of many scenarios shows that they are as good, and is too little to recommend one.
+    let once = Plan { trials: 1, ..self::plan(200, vec![model("m")], two()) };
+    let report = report(&once, &rows(&once, |cell| outcome(cell.scenario != cell.condition), dearer)).unwrap();
+    let [sentence] = &sentences(&report)[..] else { panic!() };
+    assert!(sentence.starts_with("Equal within 5 points (0 ["), "{sentence}");
+    assert!(sentence.ends_with("]); zod-json costs 33% less."), "{sentence}");
 }
 
 #[test]
@@ -259,6 +265,25 @@ fn several_conditions() {
             "No difference is shown between fusion-text, fusion-xml and 2 more (+10 [-6, 25] for fusion-text over serde); serde is the cheapest of them by 12%; >1,000 more scenarios would show a difference of 5 points (80% power).",
         ],
     );
+}
+
+#[test]
+fn conditions_with_equally_many_successes() {
+    let plan = plan(15, vec![model("m")], four().split_off(1));
+    // Each succeeds in two thirds of the scenarios, in others than the next one.
+    let thirds = |cell: CellRef| outcome(!(cell.scenario + cell.condition).is_multiple_of(3));
+    let report = report(&plan, &rows(&plan, thirds, |cell| 1000 - 100 * cell.condition as u64)).unwrap();
+    let [sentence] = &sentences(&report)[..] else { panic!() };
+    let (before, after) = sentence.split_once(']').unwrap();
+    assert!(before.starts_with("No difference is shown between serde, fusion-text and fusion-xml (0 ["), "{sentence}");
+    assert!(after.starts_with(" for serde over fusion-text); serde is the cheapest of them by 11%; "), "{sentence}");
+    // What is worse than one of those is not said to be worse than all of them.
+    let one_worse = |cell: CellRef| {
+        in_trials(cell, if cell.condition == 0 { 0 } else { 8 + u32::from(cell.condition == cell.scenario % 3) })
+    };
+    let report = self::report(&plan, &rows(&plan, one_worse, |_| 1000)).unwrap();
+    let [sentence] = &sentences(&report)[..] else { panic!() };
+    assert!(sentence.contains("; fusion-xml is worse than "), "{sentence}");
 }
 
 #[test]
