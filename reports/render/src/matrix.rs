@@ -49,7 +49,8 @@ pub fn matrix(matrix: &Matrix, width: usize, color: bool) -> String {
 
 /// The rows that are clearly better or worse than the reference, in a sentence.
 pub(super) fn conclusion(matrix: &Matrix) -> String {
-    let reference = plain_text(&matrix.reference);
+    let of_models = if matrix.mixes_models_and_readers() { " for models" } else { "" };
+    let reference = format!("{}{of_models}", plain_text(&matrix.reference));
     let of = |better: bool| {
         let rows = matrix.conclusions.iter().filter(|row| if better { row.better > 0 } else { row.worse > 0 });
         let rows: Vec<String> = rows

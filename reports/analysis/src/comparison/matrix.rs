@@ -122,7 +122,8 @@ pub struct Matrix {
     pub unpaired: u64,
 }
 
-/// The columns in which the success of a row differs clearly from that of the reference.
+/// The columns in which the success of a row differs clearly from that of the reference: of models, where some columns are of models and others
+/// of simulated readers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RowConclusion {
     /// The row.
@@ -307,10 +308,22 @@ fn build_matrix(
     }
 }
 
+impl Matrix {
+    /// Returns true if some columns are of models and others of simulated readers. Conclusions are then of models.
+    pub fn mixes_models_and_readers(&self) -> bool {
+        mixes(&self.columns)
+    }
+}
+
+fn mixes(columns: &[MatrixColumn]) -> bool {
+    columns.iter().any(|column| column.scripted) && columns.iter().any(|column| !column.scripted)
+}
+
 fn conclusions(rows: &[String], columns: &[MatrixColumn]) -> Vec<RowConclusion> {
+    let speaks = |column: &&MatrixColumn| !(column.scripted && mixes(columns));
     let of_row = |(index, row): (usize, &String)| {
         let mut found = RowConclusion { row: row.clone(), better: 0, worse: 0, columns: 0 };
-        for cell in columns.iter().filter_map(|column| column.cells.get(index)?.as_ref()) {
+        for cell in columns.iter().filter(speaks).filter_map(|column| column.cells.get(index)?.as_ref()) {
             let Some(entry) = cell.differences.iter().find(|entry| entry.metric == Metric::Success) else { continue };
             found.columns += 1;
             let difference = entry.difference.filter(|_| entry.verdict == Verdict::Clear).unwrap_or_default();

@@ -1,12 +1,13 @@
 //! Every row of the table of answers, with its ties and its lack of data, through the rows of a run.
 
-use healbench_analysis::{Answer, Finding, Report, Verdict};
+use healbench_analysis::{Answer, Axis, Finding, Report, Verdict};
 use healbench_core::{
     AgentKind, AgentSpec, BilledTokens, CallRecord, CellRef, ChainEnd, Claim, Condition, Content, ErrorFormat,
     Guardrails, Measure, Opening, Outcome, Plan, PlannedScenario, Records, Span,
 };
-use healbench_render::{Detail, TerminalOptions, markdown, terminal};
+use healbench_render::{Detail, TerminalOptions, markdown, matrix, terminal};
 
+use crate::interaction::matrix_of;
 use crate::sample::{plan as sample_plan, records as sample_records};
 use crate::summary::report;
 
@@ -459,6 +460,28 @@ fn profiles_speak_as_simulated_readers_and_only_without_a_model() {
             "Simulated readers: fusion-xml is better than zod-json for 1 of 2 agents (typical +60 [53, 67]); equal here for blind; for these 20 scenarios only.",
         ],
     );
+}
+
+#[test]
+fn a_comparison_concludes_from_models_only() {
+    let plan = plan(80, vec![reader("typical"), model("m")], two());
+    let compared = |of_model: u32| {
+        let trials = |cell: CellRef| {
+            if cell.condition == 0 {
+                5
+            } else if cell.agent == 0 {
+                8
+            } else {
+                of_model
+            }
+        };
+        let found =
+            matrix_of(&plan, &rows(&plan, |cell| in_trials(cell, trials(cell)), |_| 1000), Axis::Condition, None);
+        matrix(&found, 200, false)
+    };
+    let [none, better] = [compared(5), compared(8)];
+    assert!(none.contains("No clear difference in success to all zod-json for models."), "{none}");
+    assert!(better.contains("Better than all zod-json for models: all fusion-xml. None is clearly worse."), "{better}");
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn crossed(trials: u32) -> Plan {
     plan
 }
 
-fn matrix_of(plan: &Plan, records: &Records, axis: Axis, reference: Option<&str>) -> Matrix {
+pub(crate) fn matrix_of(plan: &Plan, records: &Records, axis: Axis, reference: Option<&str>) -> Matrix {
     let (_folder, run) = run_with(plan, records);
     matrix(Side { name: "run", run: &Rows(&run), manifest: &manifest(plan) }, axis, reference).unwrap()
 }
