@@ -135,8 +135,12 @@ fn headline_sentence(agent: &AgentReport, left: &ReportRow, right: &ReportRow) -
         let interval = interval.map(|of| format!(" {}", pair_interval_in_words(of, comparison.success.verdict)));
         let interval = interval.unwrap_or_default() + &this_suite;
         text.push_str(&match comparison.success.verdict {
-            Verdict::Equal => ": **equal**".to_owned(),
-            _ => format!(": **{} points**{interval}, p {}", points(difference), p_value(comparison.success.p_adjusted)),
+            Verdict::Equal => ": equal".to_owned(),
+            verdict => {
+                let bold = if verdict == Verdict::Clear { "**" } else { "" };
+                let p = p_value(comparison.success.p_adjusted);
+                format!(": {bold}{} points{bold}{interval}, p {p}", points(difference))
+            }
         });
     }
     if let Some(difference) = comparison.billed_tokens.difference {

@@ -90,10 +90,11 @@ fn card((agent, index): (&AgentReport, usize), axis: Axis, left: &ReportRow, rig
                 " of episodes succeed"
             }
             @if verdict == Verdict::Equal {
-                div { b { "equal" } " in every trial" }
+                div { "equal in every trial" }
             } @else if let Some(difference) = difference {
                 div {
-                    b { (points(difference)) " points" }
+                    @let gain = html! { (points(difference)) " points" };
+                    @if direction.is_empty() { (gain) } @else { b { (gain) } }
                     @if let Some(interval) = comparison.success.interval { " " (pair_interval_in_words(interval, verdict)) }
                     @if let Some(this_suite) = comparison.success.this_suite {
                         " " span.sure { "this suite " (points_interval(this_suite.interval)) }
@@ -131,7 +132,7 @@ fn costs(comparison: &HeadlineComparison, left: &ReportRow, right: &ReportRow) -
         li {
             "billed tokens per episode: " (arrow(comparison.billed_tokens_per_episode))
             @if let Some(difference) = comparison.billed_tokens.difference {
-                ", " b { (signed_amount(difference)) }
+                ", " (signed_amount(difference))
                 @if let Some(interval) = comparison.billed_tokens.interval { " " (amount_interval(interval)) }
             }
             (medians(comparison.median_billed_tokens_per_episode))
@@ -146,14 +147,14 @@ fn costs(comparison: &HeadlineComparison, left: &ReportRow, right: &ReportRow) -
         li {
             "tokens per episode, each text counted once: " (arrow(comparison.tokens_per_episode))
             @if let Some(difference) = comparison.tokens.difference {
-                ", " b { (signed_amount(difference)) }
+                ", " (signed_amount(difference))
                 @if let Some(interval) = comparison.tokens.interval { " " (amount_interval(interval)) }
             }
         }
         li {
             "calls per episode: " (rate_decimal(comparison.calls_per_episode[0])) " → " (rate_decimal(comparison.calls_per_episode[1]))
             @if let Some(difference) = comparison.calls.difference {
-                ", " b { (signed_amount(difference)) }
+                ", " (signed_amount(difference))
                 @if let Some(interval) = comparison.calls.interval { " " (amount_interval(interval)) }
             }
         }

@@ -22,9 +22,9 @@ pub(super) fn heat_map(matrix: &Matrix) -> Markup {
         h2 #matrix { (what) " compared" }
         p.note {
             "Success, and the difference to " b { (visible(&matrix.reference)) } " in points, over pairs of the same scenario and trial, with "
-            "the interval for other scenarios of these suites" (Methods::of_matrix(matrix).with_rest("tokens")) ". The shade grows with the difference. "
-            "p: of the same statistic, adjusted by Holm for " (adjusted_for(matrix)) "; clear differences are framed, with ▲ where more succeed and ▼ where "
-            "fewer do. tokens: the difference in billed tokens per episode."
+            "the interval for other scenarios of these suites" (Methods::of_matrix(matrix).with_rest("tokens")) ". "
+            "p: of the same statistic, adjusted by Holm for " (adjusted_for(matrix)) "; clear differences are framed and shaded by their size, with ▲ where "
+            "more succeed and ▼ where fewer do. tokens: the difference in billed tokens per episode."
             @if let Some(note) = pair_note(intervals(matrix)) { " " (note) }
         }
         div.scroll tabindex="0" role="region" aria-label=(what) {
@@ -148,9 +148,9 @@ fn cell(cell: Option<&MatrixCell>) -> Markup {
         -1 => "▼ ",
         _ => "",
     };
-    let class = format!("{} {}", shade(difference), if sign == 0 { "" } else { "significant" });
+    let class = if sign == 0 { String::new() } else { format!("{} significant", shade(difference)) };
     html! {
-        td class=(class.trim()) {
+        td class=[(!class.is_empty()).then(|| class.trim())] {
             div.much { (estimate(cell.success.rate.map(percent), None)) }
             @if let Some(entry) = success {
                 @if entry.difference.is_some() {

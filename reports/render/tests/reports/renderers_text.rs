@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use healbench_analysis::{AgentReport, Metric, Report, select};
+use healbench_analysis::{AgentReport, Metric, Report, Verdict, select};
 use healbench_core::AgentKind;
 use healbench_render::{Detail, TerminalOptions, markdown, matrix, terminal};
 use healbench_store::RunStatus;
@@ -272,9 +272,11 @@ fn the_headline_in_markdown_is_that_of_the_report() {
             );
             if let Some(points) = &headline.points {
                 let p = headline.p.as_deref().unwrap_or("—");
+                let is_clear = agent.headline.is_some_and(|headline| headline.success.verdict == Verdict::Clear);
                 text += &match points.as_str() {
-                    "equal" => ": **equal**".to_owned(),
-                    points => format!(": **{}, p {p}", points.replace(" points", " points**")),
+                    "equal" => ": equal".to_owned(),
+                    points if is_clear => format!(": **{}, p {p}", points.replace(" points", " points**")),
+                    points => format!(": {points}, p {p}"),
                 };
             }
             if let Some(more) = &headline.more_billed {
