@@ -147,7 +147,7 @@ describe('the page of a run', () => {
         const moment = page.locator('#moment ~ .pair').first();
         const [left, right] = [moment.locator('.transcript').first(), moment.locator('.transcript').last()];
         assert.equal(await moment.locator('.transcript').count(), 2);
-        assert.match(await left.innerText(), /^no guardrails \w+/);
+        assert.match(await left.innerText(), file === formats ? /^all \S+ \w+/ : /^(no guardrails|all \S+) \w+/, 'a format beside a format');
         assert.match(await right.innerText(), /→ \w+ \d+ tokens sent, \d+ tokens back/);
         assert.ok((await right.locator('.repair mark').count()) > 0, 'a changed argument is marked');
         const call = async (side) => (await side.locator('li').first().locator('pre').first().innerText());

@@ -1,6 +1,7 @@
-//! The moment after the first error, under the two conditions of the headline comparison: what the same call is answered, and what the
-//! agent does then.
+//! The moment after the first error, under two formats or the two conditions of the headline comparison: what the same call is answered,
+//! and what the agent does then.
 
+use healbench_core::Outcome;
 use maud::{Markup, html};
 
 use super::payload::row_id;
@@ -15,6 +16,7 @@ use healbench_analysis::{CallStep, SpanChange, Transcript, TranscriptStep};
 #[derive(Debug)]
 pub(super) struct Moment {
     outcome: Markup,
+    pub(super) succeeded: bool,
     markup: Markup,
     task: Markup,
     has_error: bool,
@@ -43,7 +45,9 @@ impl Moment {
             @if left_out > 0 { p.note { (pluralize(left_out as u64, "other call")) " not shown here." } }
         };
         let task = render_lines(&transcript.prompt, false);
-        Moment { outcome: outcome_badge(transcript), markup, task, has_error: failed.is_some(), has_marked_changes }
+        let succeeded = transcript.outcome == Outcome::Success;
+        let outcome = outcome_badge(transcript);
+        Moment { outcome, succeeded, markup, task, has_error: failed.is_some(), has_marked_changes }
     }
 
     /// Returns how much a moment shows: an error, and changes of the arguments after it.
@@ -57,9 +61,9 @@ pub(super) fn moment(run: &RunPage<'_>) -> Markup {
     let report = run.report;
     let Some((candidate, moments)) = run.transcripts.moment() else { return html! {} };
     let Some(example) = report.examples.get(candidate.example) else { return html! {} };
-    let (Some(headline), Some(agent)) = (report.headline, report.agents.first()) else { return html! {} };
-    let conditions = agent.rows.len();
-    let names = [headline.left, headline.right].map(|row| agent.rows.get(row).map(row_label));
+    let rows = &report.agents[example.agent].rows;
+    let conditions = rows.len();
+    let names = candidate.conditions.map(|row| row_label(&rows[row]));
     html! {
         h2 #moment { "What does an agent do with the error?" }
         p.note {
@@ -76,7 +80,7 @@ pub(super) fn moment(run: &RunPage<'_>) -> Markup {
         div.pair {
             @for (moment, name) in moments.into_iter().zip(names) {
                 section.transcript {
-                    h3 { (name.unwrap_or_default()) " " (moment.outcome) }
+                    h3 { (name) " " (moment.outcome) }
                     (moment.markup)
                 }
             }

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use healbench_core::Outcome;
+use healbench_core::{Condition, Outcome};
 use maud::{Markup, html};
 
 use super::moment::Moment;
 use super::payload::{Chunk, EpisodePlace, row_id};
 use crate::labels::condition_label;
 use crate::transcript::{LAST_LINES, MAX_COLUMNS, MAX_LINES, call_details, describe_changes, verdict};
-use healbench_analysis::{CallStep, Report, SpanChange, Transcript, TranscriptStep};
+use healbench_analysis::{
+    AgentReport, CallStep, HeadlineConditions, Report, RowMetric, SpanChange, Transcript, TranscriptStep,
+};
 use healbench_text::{Paint, plain_text, pluralize};
 
 /// The largest number of rows, which limits the size of the file.
@@ -76,7 +78,9 @@ struct ExampleRow {
 pub(super) struct MomentCandidate {
     /// The index of the example in the report.
     pub(super) example: usize,
-    /// The headline pair of the typical trial.
+    /// The conditions of its two episodes, as indices of rows.
+    pub(super) conditions: [usize; 2],
+    /// The episodes of the typical trial.
     pub(super) pair: [u64; 2],
 }
 
@@ -176,12 +180,18 @@ impl Transcripts {
         &self.chunks
     }
 
-    /// Returns the candidate whose moments show most, with these moments.
+    /// Returns the candidate whose moments show most, with these moments, of those that ended differently: two formats before others.
     pub(super) fn moment(&self) -> Option<(MomentCandidate, [&Moment; 2])> {
         let mut best: Option<(u32, MomentCandidate, [&Moment; 2])> = None;
         for candidate in &self.candidates {
+            if best.is_some_and(|(_, best, _)| best.conditions != candidate.conditions) {
+                break;
+            }
             let [left, right] = candidate.pair.map(|episode| self.moments.get(&episode));
             let (Some(left), Some(right)) = (left, right) else { continue };
+            if left.succeeded == right.succeeded {
+                continue;
+            }
             let tells = left.tells() + right.tells();
             if best.is_none_or(|(most, ..)| tells > most) {
                 best = Some((tells, *candidate, [left, right]));
@@ -204,23 +214,43 @@ impl Transcripts {
     }
 }
 
-/// The number of scenarios that are considered for the moment at the top of the page.
+/// The number of scenarios that are considered for the moment at the top of the page, for each pair of conditions.
 const MAX_CANDIDATES: usize = 12;
 
-/// Returns the scenarios whose typical trial ended differently under the two conditions of the headline comparison, of the agent of which
-/// most is to be seen.
+/// Returns the scenarios that differ most between two conditions, of the agent of which most is to be seen: between two formats if the run
+/// compares them, and then between the conditions of the headline comparison.
 fn candidates(report: &Report) -> Vec<MomentCandidate> {
-    let Some(agent) = report.agents_by_spread().first().copied() else { return Vec::new() };
-    let examples = report.examples.iter().enumerate();
-    let mut found: Vec<(f64, MomentCandidate)> = examples
-        .filter(|(_, example)| example.agent == agent && example.flips)
-        .filter_map(|(index, example)| {
-            let candidate = MomentCandidate { example: index, pair: [example.left?, example.right?] };
-            Some((example.spread.unwrap_or(0.0), candidate))
-        })
-        .collect();
-    found.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-    found.into_iter().take(MAX_CANDIDATES).map(|(_, candidate)| candidate).collect()
+    let (Some(agent), Some(headline)) = (report.agents_by_spread().first().copied(), report.headline) else {
+        return Vec::new();
+    };
+    let of_pair = |conditions: [usize; 2]| {
+        let rows = conditions.map(|condition| &report.agents[agent].rows[condition]);
+        let examples = report.examples.iter().enumerate().filter(|(_, example)| example.agent == agent);
+        let mut found: Vec<(f64, MomentCandidate)> = examples
+            .filter_map(|(index, example)| {
+                let [left, right] = rows.map(|row| row.scenarios.get(example.scenario)?.success.rate);
+                let pair = conditions.map(|condition| report.episode(example, condition, example.trial));
+                Some(((right? - left?).abs(), MomentCandidate { example: index, conditions, pair }))
+            })
+            .filter(|(difference, _)| *difference > 0.0)
+            .collect();
+        found.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+        found.into_iter().take(MAX_CANDIDATES).map(|(_, candidate)| candidate)
+    };
+    let formats = compared_formats(&report.agents[agent], headline).into_iter();
+    formats.chain([[headline.left, headline.right]]).flat_map(of_pair).collect()
+}
+
+/// Returns the format with the fewest and the one with the most successes, if formats of the same guardrails are compared and not by the
+/// headline.
+fn compared_formats(agent: &AgentReport, headline: HeadlineConditions) -> Option<[usize; 2]> {
+    let [left, right] = [headline.left, headline.right].map(|row| &agent.rows[row].condition);
+    let is_format = |condition: &Condition| condition.is_plain() && condition.guardrails() == right.guardrails();
+    let rate = |row: &usize| agent.rows[*row].rate(RowMetric::Success).rate.unwrap_or_default();
+    let mut rows: Vec<usize> = (0..agent.rows.len()).filter(|row| is_format(&agent.rows[*row].condition)).collect();
+    rows.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
+    let [worst, best] = [*rows.first()?, *rows.last()?];
+    (!is_format(left) && rate(&worst) < rate(&best)).then_some([worst, best])
 }
 
 pub(super) fn outcome_badge(transcript: &Transcript) -> Markup {
