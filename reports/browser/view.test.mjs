@@ -107,6 +107,17 @@ it('shows the history of a suite, and both transcripts of a flip', async () => {
   const button = other.page.getByRole('button', { name: 'show both' }).first();
   await button.click();
   await other.page.locator('.pair .transcript').nth(1).waitFor();
+  for (const viewport of [sizes.wide, sizes.narrow]) {
+    await other.page.setViewportSize(viewport);
+    const sides = await other.page.$$eval('.both .transcript', (found) => found.map((side) => {
+      const { left, right, top, bottom } = side.getBoundingClientRect();
+      return { name: side.innerText.split('\n')[0], left, right, top, bottom, spills: side.scrollWidth > side.clientWidth };
+    }));
+    const [base, candidate] = sides;
+    assert.deepEqual(sides.map(({ name }) => name), ['base', 'candidate']);
+    assert.ok(sides.every(({ left, right, spills }) => !spills && left >= 0 && right <= viewport.width), JSON.stringify(sides));
+    assert.ok(base.right <= candidate.left || base.bottom <= candidate.top, JSON.stringify(sides));
+  }
   assert.equal(await button.getAttribute('aria-expanded'), 'true');
   await button.click();
   assert.equal(await other.page.locator('.pair').count(), 0);

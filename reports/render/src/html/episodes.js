@@ -36,7 +36,8 @@
 
   // Both transcripts of a flip are shown below it. The pages of the episodes have them.
   for (const cell of all("[data-pair]")) {
-    const addresses = all("a", cell).map((link) => link.href);
+    // The candidate is linked first.
+    const sides = all("a", cell).reverse();
     const button = document.createElement("button");
     button.type = "button";
     button.textContent = "show both";
@@ -46,14 +47,22 @@
       const isOpen = button.getAttribute("aria-expanded") === "true";
       button.setAttribute("aria-expanded", String(!isOpen));
       if (isOpen) { shown?.remove(); return; }
-      const texts = await Promise.all(addresses.map(async (address) => (await fetch(address)).text()));
-      const found = texts.map((text) => new DOMParser().parseFromString(text, "text/html").querySelector(".transcript"));
+      const texts = await Promise.all(sides.map(async (link) => (await fetch(link.href)).text()));
       const place = document.createElement("td");
       place.colSpan = cell.parentElement.cells.length;
-      place.className = "text";
+      place.className = "both";
       const pair = document.createElement("div");
       pair.className = "pair";
-      pair.append(...found.filter(Boolean).reverse().map((transcript) => document.adoptNode(transcript)));
+      texts.forEach((text, index) => {
+        const found = new DOMParser().parseFromString(text, "text/html").querySelector(".transcript");
+        if (!found) { return; }
+        const side = document.createElement("p");
+        side.className = "who";
+        side.textContent = sides[index].textContent;
+        const transcript = document.adoptNode(found);
+        transcript.prepend(side);
+        pair.append(transcript);
+      });
       place.append(pair);
       shown = document.createElement("tr");
       shown.append(place);
