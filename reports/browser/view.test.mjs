@@ -94,6 +94,11 @@ it('shows the history of a suite, and both transcripts of a flip', async () => {
   const { page, close } = await visit('');
   await page.getByRole('link', { name: 'History' }).click();
   assert.equal(await page.locator('svg.history a').count(), 4, 'two charts of two runs');
+  const labels = await page.$$eval('svg.history', (charts) => charts.map((chart) => {
+    const [head, ...values] = Array.from(chart.querySelectorAll('text'), (text) => text.getBoundingClientRect());
+    return values.map((value) => value.top - head.bottom);
+  }));
+  assert.ok(labels.flat().length === 4 && labels.flat().every((room) => room >= 0), JSON.stringify(labels));
   const suite = page.locator('table', { hasText: 'candidate' });
   const rows = await suite.locator('tbody tr').allInnerTexts();
   assert.ok(rows.length === 2 && /^candidate/.test(rows[0]) && /first run/.test(rows[1]), JSON.stringify(rows));

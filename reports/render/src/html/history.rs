@@ -126,9 +126,9 @@ fn query_value(text: &str) -> String {
 
 /// The size of a chart in pixels, and its margins.
 const WIDTH: f64 = 640.0;
-const HEIGHT: f64 = 150.0;
+const HEIGHT: f64 = 164.0;
 const LEFT: f64 = 20.0;
-const TOP: f64 = 34.0;
+const TOP: f64 = 48.0;
 const BOTTOM: f64 = 16.0;
 /// The largest number of runs whose values stand at their points.
 const MAX_LABELS: usize = 12;
