@@ -161,6 +161,21 @@ describe('the page of a run', () => {
     }
   });
 
+  it('has its parts in reach, from wherever one is', async () => {
+    for (const viewport of [sizes.narrow, sizes.desktop]) {
+      const { page, close } = await open(formats, { viewport });
+      await page.evaluate(() => scrollTo(0, 3000));
+      const parts = page.locator('details.parts');
+      await parts.locator('summary').click();
+      await parts.getByRole('link', { name: 'Error texts' }).click();
+      assert.equal(await parts.getAttribute('open'), null, 'the list makes way');
+      const [heading, head] = [await page.locator('#errors').boundingBox(), await page.locator('header.top').boundingBox()];
+      assert.ok(heading.y >= head.y + head.height && heading.y < viewport.height, JSON.stringify([heading, head]));
+      assert.ok((await overflow(page)) <= 0);
+      await close();
+    }
+  });
+
   it('sorts a table by its heads, and goes back to the order of the plan', async () => {
     const { page, close } = await open(full);
     const plan = await cells(page, 'rates', 3);

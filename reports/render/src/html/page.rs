@@ -55,6 +55,7 @@ pub fn page(page: &Page<'_>) -> String {
                 header.top {
                     span.brand { "healbench" }
                     @if page.served { nav aria-label="Pages" { a href="/" { "All runs" } " · " a href="/history" { "History" } } }
+                    (parts(&page.body.0))
                     span.grow {}
                     button #theme type="button" hidden { "Theme: auto" }
                 }
@@ -64,4 +65,23 @@ pub fn page(page: &Page<'_>) -> String {
         }
     };
     markup.into_string()
+}
+
+/// A page with fewer headings needs no list of them.
+const FEWEST_PARTS: usize = 4;
+
+/// Renders links to the headings of a page, which are in its markup with their texts escaped.
+fn parts(markup: &str) -> Markup {
+    let headings = markup.split("<h2 id=\"").skip(1).filter_map(|rest| rest.split_once("</h2>")?.0.split_once("\">"));
+    let headings: Vec<(&str, &str)> = headings.collect();
+    html! {
+        @if headings.len() >= FEWEST_PARTS {
+            nav aria-label="On this page" {
+                details.parts {
+                    summary { "On this page" }
+                    ul { @for (id, text) in headings { li { a href={ "#" (id) } { (PreEscaped(text)) } } } }
+                }
+            }
+        }
+    }
 }

@@ -45,6 +45,10 @@ const copyText = async (text) => {
 
 const all = (selector, from = document) => Array.from(from.querySelectorAll(selector));
 
+for (const parts of all("details.parts")) {
+  parts.addEventListener("click", (event) => { if (event.target.closest("a")) { parts.open = false; } });
+}
+
 (() => {
   const root = document.documentElement;
 

@@ -88,6 +88,18 @@ fn a_run_without_single_guardrails_says_what_to_run() {
 }
 
 #[test]
+fn the_parts_of_a_page_are_in_reach() {
+    let (plan, report) = run_of(vec![reader("typical")], formats());
+    read(&page(&plan, &report), |page| {
+        let list = all(page.root(), "nav").find(|nav| nav.attribute("aria-label") == Some("On this page")).unwrap();
+        let links = all(list, "a").map(|link| (link.attribute("href").unwrap().trim_start_matches('#'), text(link)));
+        let headings = all(page.root(), "h2").filter_map(|heading| Some((heading.attribute("id")?, text(heading))));
+        let links: Vec<_> = links.collect();
+        assert!(links.len() > 6 && links == headings.collect::<Vec<_>>(), "{links:?}");
+    });
+}
+
+#[test]
 fn a_reader_has_the_verdict_on_its_profile() {
     let fitted = json!({"fitted": {
         "source": "our logs (MIT)", "agents": ["a", "b"], "tasks": 12, "moves": 20, "date": "2026-11-26",
