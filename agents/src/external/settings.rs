@@ -168,7 +168,7 @@ fn variable_names(value: &Value<'_>) -> Result<Vec<String>, ConfigError> {
         return Ok(names);
     }
     Err(value.error(
-        "has something that is not the name of an environment variable; it is not shown",
+        "has an invalid environment variable name (value hidden)",
         "name the variables that the program is given; their values stay in the environment",
     ))
 }
