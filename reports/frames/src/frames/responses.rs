@@ -19,7 +19,7 @@ use crate::columns::{
 pub const MAX_RESPONSE_BYTES: u64 = 256 << 20;
 
 /// The size of the texts in a row group, in bytes, unless it has [`GROUP_ROWS`] rows before.
-const GROUP_BYTES: u64 = 8 << 20;
+pub(super) const GROUP_BYTES: u64 = 8 << 20;
 
 /// Streams the distinct responses of a run into their frame, in the order of their first occurrence.
 pub(super) struct ResponseWriter {

@@ -13,7 +13,7 @@ use polars_parquet::write::{KeyValue, schema_to_metadata_key};
 
 use super::convert::{AxisNames, call_row, episode_row};
 use super::copy::{ResponseOrder, Source};
-use super::responses::{MAX_RESPONSE_BYTES, ResponseWriter};
+use super::responses::{GROUP_BYTES, MAX_RESPONSE_BYTES, ResponseWriter};
 use super::{FrameError, GROUP_ROWS, io_error};
 use crate::columns::{
     CALL_COLUMNS, CALL_DESCRIPTIONS, CallRows, Column, EPISODE_COLUMNS, EPISODE_DESCRIPTIONS, EpisodeRows, stored_type,
@@ -31,6 +31,8 @@ pub struct FrameWriter {
     responses: ResponseWriter,
     episode_rows: EpisodeRows,
     call_rows: CallRows,
+    /// The size of their arguments.
+    call_bytes: u64,
     next_episode: u64,
     last_call: Option<(u64, u32)>,
 }
@@ -50,6 +52,7 @@ impl FrameWriter {
             responses: ResponseWriter::create(run.responses_path(), MAX_RESPONSE_BYTES)?,
             episode_rows: EpisodeRows::new(),
             call_rows: CallRows::new(),
+            call_bytes: 0,
             next_episode: 0,
             last_call: None,
         })
@@ -164,7 +167,8 @@ impl FrameWriter {
             }
             self.last_call = call_key;
             self.call_rows.push(call_row(row, &self.axes));
-            if self.call_rows.len() == GROUP_ROWS {
+            self.call_bytes += row.arguments.len() as u64;
+            if self.call_rows.len() == GROUP_ROWS || self.call_bytes >= GROUP_BYTES {
                 self.flush_calls()?;
             }
         }
@@ -177,6 +181,7 @@ impl FrameWriter {
     }
 
     fn flush_calls(&mut self) -> Result<(), FrameError> {
+        self.call_bytes = 0;
         let rows = std::mem::replace(&mut self.call_rows, CallRows::new());
         self.calls.write(rows.into_frame())
     }
