@@ -68,6 +68,18 @@ impl Scenario {
     }
 }
 
+/// Returns the seconds to wait before the intended call of a step is made again; `None` if this reply is the last one. Nobody repeats a call
+/// that seems to have succeeded, and a repetition of one that was executed is a second one.
+pub fn delay_before_repetition(step: &Step, reply: &GuardedReply) -> Option<u32> {
+    match &reply.failure {
+        _ if !reply.response.is_error || reply.took_effect() => None,
+        Some(Failure::Fault(_)) if reply.fault == Some(FaultKind::RateLimited) => Some(u16::MAX.into()),
+        Some(Failure::Fault(failure)) => Some(failure.retry_after.unwrap_or_default()),
+        Some(Failure::Tool(ToolFailure { retry_after, .. })) if step.fails.is_none() => *retry_after,
+        _ => None,
+    }
+}
+
 /// Returns the value of a column in the first object of a result that has all of these values.
 fn value_beside<'v>(shown: &'v Value, column: &str, matching: &Object) -> Option<&'v Value> {
     match shown {
@@ -150,20 +162,8 @@ impl<'a> Play<'a> {
         }
         let mut reply = self.call(&step.intended);
         for _ in 0..self.scenario.task.max_calls {
-            // Nobody repeats a call that seems to have succeeded, and a repetition of one that was executed is a second one.
-            if !reply.response.is_error || reply.took_effect() {
-                break;
-            }
-            match &reply.failure {
-                Some(Failure::Fault(_)) if reply.fault == Some(FaultKind::RateLimited) => {
-                    self.world.wait(u32::from(u16::MAX));
-                }
-                Some(Failure::Fault(failure)) => self.world.wait(failure.retry_after.unwrap_or_default()),
-                Some(Failure::Tool(ToolFailure { retry_after: Some(delay), .. })) if step.fails.is_none() => {
-                    self.world.wait(*delay);
-                }
-                _ => break,
-            }
+            let Some(delay) = delay_before_repetition(step, &reply) else { break };
+            self.world.wait(delay);
             reply = self.call(&step.intended);
         }
         let text = reply.response.text().into_owned();

@@ -34,7 +34,7 @@ pub use answer::Answer;
 pub use built_in::{ALL_FAMILIES, FAMILIES, built_in_suites, is_built_in};
 pub use diagnostic::Diagnostic;
 pub use expectation::{CallPattern, EpisodeState, Expectation};
-pub use findings::Findings;
+pub use findings::{Findings, delay_before_repetition};
 pub use load::{load_file, load_stored, load_str, load_suite, load_variants};
 pub use load_error::LoadError;
 pub use locate::Syntax;

@@ -72,14 +72,25 @@ impl GuardedSession<'_> {
         engine.answer(self.session.as_mut(), &mut faults, call, deadline)
     }
 
+    /// Lets simulated time pass.
+    pub(crate) fn wait(&mut self, seconds: u32) {
+        self.session.wait(seconds);
+        self.faults.wait(seconds);
+    }
+
     /// Returns descriptions of the expectations that do not hold now.
     ///
     /// # Errors
     /// [`EnvironmentError`] if the state cannot be read.
     pub fn unmet(&mut self) -> Result<Vec<String>, EnvironmentError> {
+        self.unmet_with(None, false)
+    }
+
+    /// Like [`unmet`](GuardedSession::unmet), for an agent that ends with this text, or because the task cannot be done.
+    pub(crate) fn unmet_with(&mut self, answer: Option<&str>, gave_up: bool) -> Result<Vec<String>, EnvironmentError> {
         let state = self.session.check(self.deadline())?;
         let (succeeded, verified) = (&self.succeeded, Some(&self.verified));
-        let episode = EpisodeState { state: &state, succeeded, verified, ..EpisodeState::default() };
+        let episode = EpisodeState { state: &state, succeeded, verified, answer, gave_up };
         Ok(self.context.scenario.unmet(&episode).iter().map(ToString::to_string).collect())
     }
 
