@@ -31,7 +31,7 @@ mod variants;
 mod verification;
 
 pub use answer::Answer;
-pub use built_in::{ALL_FAMILIES, FAMILIES, built_in_suites, is_built_in};
+pub use built_in::{ALL_FAMILIES, FAMILIES, built_in_suites, examples, is_built_in, shipped_files};
 pub use diagnostic::Diagnostic;
 pub use expectation::{CallPattern, EpisodeState, Expectation};
 pub use findings::{Findings, delay_before_repetition};

@@ -21,7 +21,7 @@ pub use agent::ScriptedAgent;
 use healbench_core::{DrawKey, Script, ToolSpec};
 pub use profile::{
     Profile, ProfileError, ProfileFile, Uptake, fitted_profiles, shipped_profile, shipped_profile_file,
-    shipped_profiles,
+    shipped_profile_text, shipped_profiles,
 };
 pub use repair::{has_type, is_within};
 

@@ -158,13 +158,18 @@ pub fn shipped_profile(name: &str) -> Result<Profile, ProfileError> {
 /// # Errors
 /// [`ProfileError::Unknown`], which lists the shipped profiles.
 pub fn shipped_profile_file(name: &str) -> Result<ProfileFile, ProfileError> {
-    match BY_SKILL.iter().chain(&FITTED_TO_MOVES).find(|(shipped, _)| *shipped == name) {
-        Some((_, text)) => Ok(ProfileFile::parse(&format!("{name}.toml"), text)?),
+    match shipped_profile_text(name) {
+        Some(text) => Ok(ProfileFile::parse(&format!("{name}.toml"), text)?),
         None => {
             let known = shipped_profiles().chain(fitted_profiles()).collect();
             Err(ProfileError::Unknown { name: name.to_owned(), known })
         }
     }
+}
+
+/// Returns the text of the shipped profile of this name.
+pub fn shipped_profile_text(name: &str) -> Option<&'static str> {
+    BY_SKILL.iter().chain(&FITTED_TO_MOVES).find(|(shipped, _)| *shipped == name).map(|(_, text)| *text)
 }
 
 /// Returns the names of the shipped profiles of uptake, the least skilled first.

@@ -91,7 +91,9 @@ pub(crate) enum Command {
     Plan(PlanArgs),
     /// Check scenario files, and report all problems at once.
     Validate(ValidateArgs),
-    /// Write a first scenario for an MCP server, with the list of its tools.
+    /// Print what an agent sees in a scenario: the answers to the calls of its script, and to each mistake.
+    Explain(ExplainArgs),
+    /// Write a first scenario for an MCP server, with the list of its tools, or a copy of what healbench has.
     New(NewArgs),
     /// Call the tools of an MCP server with wrong arguments, and score how much its errors help a reader. Needs no
     /// model.
@@ -260,6 +262,18 @@ pub(crate) struct ValidateArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// Scenario files, folders of them, or names of built-in suites and scenarios.
+    #[arg(value_name = "SCENARIO", required = true)]
+    pub(crate) scenarios: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) conditions: ConditionArgs,
+    /// The trials whose different mistakes are made.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) trials: u32,
+}
+
+#[derive(Debug, Args)]
 #[command(group(clap::ArgGroup::new("server").required(true).args(["scenario", "tools"])))]
 pub(crate) struct CallArgs {
     /// The tool. Without it, calls are JSON lines on standard input: `{"tool": "billing", "arguments": {"action": "list"}}`.
@@ -343,6 +357,10 @@ pub(crate) struct NewArgs {
     /// Start this MCP server and ask for its tools.
     #[arg(long, required = true)]
     pub(crate) from_server: bool,
+    /// Copy what healbench has into the working directory, to change it: an example of a scenario, such as `library-state`; a built-in suite, or
+    /// `SUITE/NAME` of it; a profile, as `scripted:NAME`; or `teaching`, a template of error texts.
+    #[arg(long, value_name = "NAME", exclusive = true)]
+    pub(crate) template: Option<String>,
     /// The folder for `first.yaml` and `tools.json`, or a `.json` file for the list of tools alone. An existing
     /// scenario is kept; the list of tools is overwritten.
     #[arg(long, value_name = "PATH", default_value = "scenarios")]

@@ -154,6 +154,7 @@ fn dispatch(command: &Command, terminal: &Terminal) -> Result<ExitStatus, CliErr
     match command {
         Command::Run(args) => commands::run::run(args, terminal),
         Command::Plan(args) => commands::plan::plan(args, terminal),
+        Command::Explain(args) => commands::explain::explain(args, terminal),
         Command::New(args) => commands::new::new(args, terminal),
         Command::Audit(args) => commands::audit::audit(args, terminal),
         Command::Proxy(args) => commands::proxy::proxy(args, terminal),

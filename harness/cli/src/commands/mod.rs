@@ -8,6 +8,7 @@ pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod contract;
 pub(crate) mod errors;
+pub(crate) mod explain;
 pub(crate) mod gate;
 pub(crate) mod hold;
 pub(crate) mod hook;

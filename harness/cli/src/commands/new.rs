@@ -6,8 +6,9 @@ use std::time::Duration;
 use healbench_audit::{Base, BaseState, Options, Server};
 use healbench_engine::{valid_example, validate};
 use healbench_mcp::{McpSession, Supervisor, ToolDefinition};
-use healbench_scenarios::{Syntax, load_stored};
-use healbench_text::{plain_text, pluralize, secrets_in_url, shell_quote};
+use healbench_reader::shipped_profile_text;
+use healbench_scenarios::{Syntax, built_in_suites, examples, load_stored, shipped_files};
+use healbench_text::{nearest_name, plain_text, pluralize, secrets_in_url, shell_quote};
 use serde_json::{Value, json};
 
 use crate::args::NewArgs;
@@ -28,8 +29,11 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(6);
 /// The characters of a refusal that are shown.
 const MAX_REASON: usize = 300;
 
-/// Writes the tools of a server, and a first scenario for one of them.
+/// Writes the tools of a server, and a first scenario for one of them; or a copy of a shipped file or suite.
 pub(crate) fn new(args: &NewArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+    if let Some(name) = &args.template {
+        return copy_shipped(name, terminal);
+    }
     if args.server.url.as_deref().is_some_and(|url| !secrets_in_url(url).is_empty()) {
         return Err(CliError::new(
             "the URL holds a password, key or token, which would be stored in the scenario and with every run",
@@ -40,6 +44,34 @@ pub(crate) fn new(args: &NewArgs, terminal: &Terminal) -> Result<ExitStatus, Cli
     // The server ends before it returns.
     write_files(args, &supervisor, terminal)?;
     Ok(status_of(&supervisor, ExitStatus::Success))
+}
+
+/// Copies shipped files to the working directory. Files that exist are kept.
+fn copy_shipped(name: &str, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+    let profile = name
+        .strip_prefix("scripted:")
+        .and_then(|name| Some((format!("{name}.toml").into(), shipped_profile_text(name)?)));
+    let files = shipped_files(name).into_iter().map(|(path, text)| (path.to_owned(), text));
+    let files: Vec<(PathBuf, &str)> = files.chain(profile).collect();
+    if files.is_empty() {
+        let suites = built_in_suites();
+        let known: Vec<&str> = examples().chain(suites.iter().copied()).collect();
+        let near = nearest_name(name, known.iter().copied()).map(|near| format!("did you mean `{near}`? "));
+        let help = format!("{}there are {}", near.unwrap_or_default(), known.join(", "));
+        return Err(CliError::new(format_args!("healbench has no `{}` to copy", plain_text(name))).help(help));
+    }
+    if let Some((path, _)) = files.iter().find(|(path, _)| path.exists()) {
+        return Err(CliError::new(format_args!("`{}` exists already", path.display()))
+            .help("move it, or work in another folder"));
+    }
+    for (path, text) in &files {
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(|error| CliError::write(folder, &error))?;
+        }
+        write_atomically(path, text)?;
+        terminal.note(&path.display().to_string());
+    }
+    Ok(ExitStatus::Success)
 }
 
 fn write_files(args: &NewArgs, supervisor: &Supervisor, terminal: &Terminal) -> Result<(), CliError> {

@@ -8,6 +8,7 @@ fn help_texts() {
         "run",
         "plan",
         "new",
+        "explain",
         "proxy",
         "audit",
         "validate",

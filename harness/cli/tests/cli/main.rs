@@ -14,6 +14,7 @@ mod cluster;
 mod contracts;
 mod corrected_settings;
 mod errors;
+mod explain;
 #[cfg(unix)]
 mod foreign_runs;
 mod gate;

@@ -1,0 +1,56 @@
+//! What `explain` prints, and what `new --template` copies.
+
+use super::*;
+
+#[test]
+fn an_example_is_copied_and_explained() {
+    let sandbox = Sandbox::new();
+    sandbox.ok(&["new", "--template", "gift-timeout"]);
+    let shown = sandbox.ok(&["explain", "gift-timeout.yaml", "--condition", "bare,fusion"]).out;
+    let parts = [
+        "charity/gift-timeout · bare",
+        "1: gifts {\"action\":\"give\"",
+        "· isError · fault timeout_after",
+        "Call gifts.list to see whether the gift was made.",
+        "The calls of the script do the task.",
+    ];
+    for part in parts {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    // A mistake stands before the call that is meant, in the text of each condition.
+    sandbox.ok(&["new", "--template", "recipe-version"]);
+    let shown = sandbox.ok(&["explain", "recipe-version.yaml", "--condition", "fusion"]).out;
+    let (mistake, meant) = (shown.find(" mistake: ").unwrap(), shown.rfind(": ").unwrap());
+    assert!(mistake < meant && shown[mistake..].contains("<tool_error"), "{shown}");
+}
+
+#[test]
+fn what_nobody_can_solve_is_explained_and_reported() {
+    let sandbox = Sandbox::new();
+    sandbox.ok(&["new", "--template", "gift-timeout"]);
+    let text = std::fs::read_to_string(sandbox.path("gift-timeout.yaml")).unwrap();
+    sandbox.write("wrong.yaml", &text.replace("euros: 60", "euros: 61"));
+    let result = sandbox.start(&["explain", "wrong.yaml"]);
+    assert_eq!(result.code, Some(2));
+    assert!(result.out.contains("The calls of the script do not do the task: a row in funds"), "{}", result.out);
+    assert!(result.err.contains("the calls of the script do not lead to"), "{}", result.err);
+}
+
+#[test]
+fn suites_profiles_and_templates_are_copied_once() {
+    let sandbox = Sandbox::new();
+    for (name, file) in [
+        ("quickstart", "quickstart/rate-limit.yaml"),
+        ("transient/state-lock-of-a-plan", "transient/state-lock-of-a-plan.yaml"),
+        ("scripted:typical", "typical.toml"),
+        ("teaching", "teaching.jinja"),
+    ] {
+        sandbox.ok(&["new", "--template", name]);
+        assert!(sandbox.path(file).is_file(), "{file}");
+        let again = sandbox.start(&["new", "--template", name]);
+        assert!(again.code == Some(2) && again.err.contains("exists already"), "{}", again.err);
+    }
+    sandbox.ok(&["validate", "quickstart"]);
+    let unknown = sandbox.start(&["new", "--template", "library-stat"]);
+    assert!(unknown.code == Some(2) && unknown.err.contains("did you mean `library-state`?"), "{}", unknown.err);
+}
