@@ -9,6 +9,7 @@ use crate::Diagnostic;
 use crate::expectation::{EpisodeState, Expectation};
 use crate::load::author_document;
 use crate::locate::{Document, child};
+use crate::oddities::oddities;
 use crate::scenario::Scenario;
 use crate::verification::VerifiedRows;
 
@@ -33,6 +34,7 @@ impl Scenario {
         }
         // The text was parsed without errors before.
         let Some(document) = author_document(&self.source) else { return findings };
+        findings.warnings = oddities(self, &document);
         let mut play = Play::new(self);
         if play.unmet("", false).is_empty() {
             let help = "add what the task is to change, or what it is to find out".to_owned();

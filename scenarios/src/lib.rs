@@ -18,6 +18,7 @@ mod load;
 mod load_error;
 mod locate;
 mod mistakes;
+mod oddities;
 mod render;
 mod scenario;
 mod schedule;

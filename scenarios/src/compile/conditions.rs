@@ -450,8 +450,9 @@ impl Compiler<'_> {
 fn lookalikes(text: &str) -> impl Iterator<Item = &str> {
     let inner = text.split('{').skip(1).filter_map(|rest| Some(rest.split_once('}')?.0));
     inner.filter(|inner| {
-        let named = REFERENCES.into_iter().find_map(|name| inner.trim().strip_prefix(name));
-        let seems = named.is_some_and(|rest| rest.starts_with('.')) || inner.trim() == "sent";
+        let name = inner.trim().split_once('.').map(|(name, _)| name);
+        let seems = name.is_some_and(|name| REFERENCES.iter().any(|known| known.eq_ignore_ascii_case(name)))
+            || inner.trim() == "sent";
         seems && placeholders(&format!("{{{inner}}}")).is_empty()
     })
 }

@@ -132,3 +132,35 @@ fn a_misspelt_keyword_of_a_schema_is_an_error() {
         assert!(found && problems.len() == 1, "{problems:?}");
     }
 }
+
+/// Returns the warnings of a text with a change, as lines with their messages.
+fn warnings(text: &str, from: &str, to: &str) -> Vec<String> {
+    assert!(text.contains(from), "{from}");
+    let warnings = findings(&text.replacen(from, to, 1)).warnings;
+    warnings.into_iter().map(|warning| format!("{}: {}", warning.message, warning.help.unwrap_or_default())).collect()
+}
+
+#[test]
+fn names_that_are_nearly_others_are_warned_about() {
+    let list = "properties: {title: {type: string}, status: {type: string}}";
+    let changed = |from: &str, to: &str| warnings(LIBRARY, from, to);
+    let filters = |to: &str| changed(list, &format!("properties: {{title: {{type: string}}, {to}: {{type: string}}}}"));
+    assert_eq!(filters("statsu"), ["`statsu` filters nothing: did you mean the column `status`?"]);
+    // Whatever is no misspelling may be left unused.
+    assert!(filters("language").is_empty());
+    let options =
+        changed("status: {type: string}}}\n        handler: {select", "status: {enum: []}}}\n        handler: {select");
+    assert_eq!(options, ["no value is one of no options: list the options, or leave `enum` out"]);
+    let row = changed("status: shelved, shelf: A3", "status: shelved, shefl: A3");
+    assert_eq!(row, ["only this row has `shefl`: did you mean `shelf`, as in the other rows?"]);
+    assert!(changed("status: shelved, shelf: A3", "status: shelved, lost: true, shelf: A3").is_empty());
+    let any = changed("where: {book: B-3, reader: R-2, shelf: A3}", "where: {}");
+    assert_eq!(any, ["every row of `history` is such a row: write the columns that tell the row from others"]);
+}
+
+#[test]
+fn a_placeholder_in_capitals_is_reported() {
+    let text = LIBRARY.replacen("{row.status}, so", "{Row.status}, so", 1);
+    let problems = load_str("test.yaml", &text, Syntax::Yaml).unwrap_err();
+    assert!(problems[0].message.contains("`{Row.status}` is shown as it stands"), "{problems:?}");
+}
