@@ -10,12 +10,12 @@ use healbench_store::{EpisodeResult, FORMAT_VERSION, RunDir, RunManifest, RunSta
 use super::*;
 
 /// A plan with a model and a scripted agent, a pool for each, and the directory of its run.
-struct MixedRun {
+pub(super) struct MixedRun {
     _folder: tempfile::TempDir,
     run: RunDir,
     plan: Plan,
     scenarios: Vec<Scenario>,
-    pools: [WorkerPool; 2],
+    pools: Vec<WorkerPool>,
 }
 
 const MODEL_THREADS: usize = 3;
@@ -25,39 +25,48 @@ fn mixed_run(trials: u32) -> MixedRun {
     plan.agents.push(plan.agents[0].clone());
     plan.agents[0].kind = AgentKind::Llm;
     plan.agents[0].opening = Some(Opening::Natural);
-    let mut manifest = RunManifest {
-        format_version: FORMAT_VERSION,
-        healbench: String::new(),
-        revision: None,
-        command: String::new(),
-        started: String::new(),
-        finished: None,
-        tokenizer: String::new(),
-        reader: None,
-        imported: Vec::new(),
-        shell_tools: Vec::new(),
-        status: RunStatus::Running,
-        episodes_done: 0,
-        shards: None,
-        cassettes: None,
-        prices: None,
-        changes: Vec::new(),
-        files: Default::default(),
-        replacing: Default::default(),
-        plan: plan.clone(),
-    };
-    let folder = tempfile::tempdir().unwrap();
-    let run = RunDir::create(&folder.path().join("run"), &mut manifest, &[], None).unwrap().publish().unwrap().0;
-    let pools = [
+    let pools = vec![
         WorkerPool { agents: vec![0], threads: MODEL_THREADS, costly: true },
         WorkerPool { agents: vec![1], threads: 2, costly: false },
     ];
-    MixedRun { _folder: folder, run, plan, scenarios, pools }
+    MixedRun::new(plan, scenarios, pools)
 }
 
 impl MixedRun {
+    /// Creates the directory of a run.
+    pub(super) fn new(plan: Plan, scenarios: Vec<Scenario>, pools: Vec<WorkerPool>) -> MixedRun {
+        let mut manifest = RunManifest {
+            format_version: FORMAT_VERSION,
+            healbench: String::new(),
+            revision: None,
+            command: String::new(),
+            started: String::new(),
+            finished: None,
+            tokenizer: String::new(),
+            reader: None,
+            imported: Vec::new(),
+            shell_tools: Vec::new(),
+            status: RunStatus::Running,
+            episodes_done: 0,
+            shards: None,
+            cassettes: None,
+            prices: None,
+            changes: Vec::new(),
+            files: Default::default(),
+            replacing: Default::default(),
+            plan: plan.clone(),
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let run = RunDir::create(&folder.path().join("run"), &mut manifest, &[], None).unwrap().publish().unwrap().0;
+        MixedRun { _folder: folder, run, plan, scenarios, pools }
+    }
+
     /// Runs what is missing. Returns the rows, and the number of episodes finished by this call.
-    fn run(&self, stop: &AtomicBool, make_agent: &AgentFactory<'_>) -> (RunEnd<Infallible>, Vec<EpisodeResult>, usize) {
+    pub(super) fn run(
+        &self,
+        stop: &AtomicBool,
+        make_agent: &AgentFactory<'_>,
+    ) -> (RunEnd<Infallible>, Vec<EpisodeResult>, usize) {
         let limits = Limits { budget: None, price: Arc::new(|_, _| None) };
         let mut checkpoints = Checkpoints::open(&self.run, &self.plan, limits, &|_| false, &mut |_| ()).unwrap();
         let MixedRun { plan, scenarios, pools, .. } = self;

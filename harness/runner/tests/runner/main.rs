@@ -16,6 +16,7 @@ mod random_templates;
 mod servers;
 mod suites;
 mod time;
+mod whole_language;
 mod wrong_repairs;
 
 use std::collections::BTreeSet;
