@@ -257,8 +257,8 @@ fn named_condition(name: &str) -> Condition {
     Condition::of(CONDITIONS.iter().find(|entry| entry.name == name).unwrap())
 }
 
-/// The successes in each scenario under the texts of the TypeScript SDK, and with all guardrails.
-fn sdk_and_guardrails(reader: &str, scenarios: &[Scenario], trials: u32) -> Vec<[u32; 2]> {
+/// The successes and the billed tokens in each scenario under the texts of the TypeScript SDK, and with all guardrails.
+fn sdk_and_guardrails(reader: &str, scenarios: &[Scenario], trials: u32) -> Vec<[[u64; 2]; 2]> {
     let profile: Profile = shipped_profile(reader).unwrap();
     let axes = Axes {
         agents: vec![profile.spec(reader)],
@@ -269,12 +269,14 @@ fn sdk_and_guardrails(reader: &str, scenarios: &[Scenario], trials: u32) -> Vec<
     let mut plan = build_plan(&axes, scenarios);
     plan.conditions = ["sdk-typescript", "fusion"].map(named_condition).into();
     let records = run_plan(&profile, &plan, scenarios);
-    let mut successes = vec![[0; 2]; scenarios.len()];
+    let mut sums = vec![[[0; 2]; 2]; scenarios.len()];
     for row in &records.episodes {
         let cell = plan.cell(row.episode).unwrap();
-        successes[cell.scenario][cell.condition] += u32::from(row.outcome == Outcome::Success);
+        let [successes, billed] = &mut sums[cell.scenario][cell.condition];
+        *successes += u64::from(row.outcome == Outcome::Success);
+        *billed += row.billed.map_or(0, |billed| billed.input + billed.output);
     }
-    successes
+    sums
 }
 
 /// In each of these scenarios, guardrails cost at least five points of success.
@@ -284,7 +286,7 @@ fn guardrails_lose_in_the_scenarios_for_that() {
     scenarios.retain(|scenario| GUARDRAILS_LOSE.contains(&scenario.id.as_str()));
     assert_eq!(scenarios.len(), GUARDRAILS_LOSE.len());
     let successes = sdk_and_guardrails("typical", &scenarios, 100);
-    for (scenario, [sdk, all]) in scenarios.iter().zip(successes) {
+    for (scenario, [[sdk, _], [all, _]]) in scenarios.iter().zip(successes) {
         assert!(all + 5 <= sdk, "{}: {sdk} and {all} of 100", scenario.id);
     }
 }
@@ -299,9 +301,26 @@ fn two_thirds_of_each_family_are_neither_trivial_nor_hopeless() {
     let mut counts: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
     for ((scenario, texts), moves) in scenarios.iter().zip(texts).zip(moves) {
         let (middle, all) = counts.entry(family(&scenario.id)).or_default();
-        *middle += u32::from(texts.iter().chain(&moves).any(|successes| (8..=32).contains(successes)));
+        *middle += u32::from(texts.iter().chain(&moves).any(|[successes, _]| (8..=32).contains(successes)));
         *all += 1;
     }
     assert_eq!(counts.len(), FAMILIES.len());
     assert!(counts.values().all(|(middle, all)| middle * 3 >= all * 2), "{counts:?}");
+}
+
+/// No scenario has more than a fifth of the absolute differences between guardrails and the texts of the TypeScript SDK, for any reader of the
+/// default run: a headline that one file makes says nothing about the others.
+#[test]
+fn no_scenario_makes_more_than_a_fifth_of_a_headline() {
+    let mut scenarios = all_scenarios();
+    scenarios.retain(|scenario| FAMILIES.contains(&family(&scenario.id)));
+    for reader in ["perfect", "persistent", "yielding"] {
+        let sums = sdk_and_guardrails(reader, &scenarios, 5);
+        for (metric, name) in ["success", "billed tokens"].into_iter().enumerate() {
+            let sizes: Vec<u64> = sums.iter().map(|[sdk, all]| all[metric].abs_diff(sdk[metric])).collect();
+            let largest = (0..sizes.len()).max_by_key(|scenario| sizes[*scenario]).unwrap();
+            let (size, all): (u64, u64) = (sizes[largest], sizes.iter().sum());
+            assert!(size > 0 && size * 5 <= all, "{reader}, {name}: {size} of {all} in {}", scenarios[largest].id);
+        }
+    }
 }
