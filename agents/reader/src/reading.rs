@@ -27,6 +27,7 @@ mod orders;
 mod outcome;
 mod patterns;
 mod phrases;
+mod plain;
 mod prediction;
 mod segment;
 mod segments;
@@ -137,11 +138,12 @@ pub enum Statement {
     },
     /// The tool that was called does not exist. Which tools do, an agent knows.
     UnknownTool,
-    /// The value has to be higher or lower than that of another field.
+    /// The value has to be higher or lower than that of another field, or than a date.
     Compared {
         field: String,
         /// The required relation of the value to that of `other`.
         relation: Relation,
+        /// A field, or a date as ISO 8601 writes it.
         other: String,
     },
     /// The field has another name.
@@ -272,8 +274,16 @@ impl Statement {
 pub fn read(text: &str, vocabulary: &Vocabulary<'_>, sent: &Value, is_error: Option<bool>) -> Reading {
     let says_error = is_error.unwrap_or_else(|| outcome::reports_error(text));
     let is_document = outcome::is_document(&text.trim_start().to_lowercase());
-    let (statements, words, faults) = read_all(text, vocabulary, sent, true, says_error);
-    let is_error = says_error || is_error.is_none() && outcome::implies_error(text, &statements, &words);
+    let mut found = read_all(text, vocabulary, sent, true, says_error);
+    let is_implied = || is_error.is_none() && outcome::implies_error(text, &found.0, &found.1);
+    let mut fails = says_error || is_implied();
+    if !fails && is_error.is_none() && outcome::may_complain(text) {
+        let as_error = read_all(text, vocabulary, sent, true, true);
+        if outcome::contradicts_call(text, &as_error.0, sent) {
+            (fails, found) = (true, as_error);
+        }
+    }
+    let (is_error, (statements, words, faults)) = (fails, found);
     let passes = statements.is_empty() && is_error && !is_document && is_passing(text, &statements, &faults);
     let (statements, words): (Vec<Statement>, Vec<String>) = if passes {
         (vec![Statement::Transient], vec![text.trim().lines().next().unwrap_or_default().to_owned()])
@@ -366,5 +376,5 @@ fn read_all(
         reader.keep_words();
     }
     segments::walk(&text, &mut reader);
-    reader.finish()
+    reader.finish(&text)
 }

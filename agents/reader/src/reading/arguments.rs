@@ -234,6 +234,9 @@ impl StatementReader<'_> {
             if list.items.iter().any(is_value) {
                 return self.read_fault(Fault::Invalid, context);
             }
+            // "unknown key bb (expected b)": a sent name right after the phrase is the one.
+            let next = tokens.get(start).filter(|token| self.sent.get(token.text).is_some());
+            let field = field.or_else(|| next.map(|token| token.text.to_owned()));
             // "property foo is not allowed", "unrecognized arguments: --foo"
             let is_sent = |token: &&Token<'_>| token.kind == TokenKind::Word && self.sent.get(token.text).is_some();
             let own = || tokens[sentence.clone()].iter().find(is_sent).map(|token| self.path_or_name(token.text));

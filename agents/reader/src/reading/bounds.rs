@@ -60,7 +60,7 @@ impl StatementReader<'_> {
         }
         let found = self.limit_after(context, &range).or_else(|| limit_before(relation, context, &range));
         let Some((limit, end)) = found.filter(|(_, end)| !is_of_occasions(&tokens[..range.end], *end)) else { return };
-        let Some(field) = self.field(context) else { return };
+        let Some(field) = self.field(context).filter(|field| self.has_size(field, context, &range)) else { return };
         let begins_with_no = tokens[context.at].is_word("not");
         let is_denied = !begins_with_no
             && (is_negated(tokens, &range, context.at)
@@ -88,6 +88,18 @@ impl StatementReader<'_> {
         if !is_own {
             self.push(Statement::Bound { field, relation, limit });
         }
+    }
+
+    /// Returns false for a field of which the text shows the identifier that was sent, where neither its name nor a unit says that its length
+    /// is meant: "A-1: 12 reserved, at least 5".
+    fn has_size(&self, field: &str, context: &PhraseContext<'_>, range: &Range<usize>) -> bool {
+        let sent = paths::get(self.original, field).and_then(Value::as_str);
+        let is_identifier = sent.is_some_and(|sent| sent.contains(|c: char| c.is_ascii_digit()));
+        let is_shown = |token: &Token<'_>| token.kind == TokenKind::Word && Some(token.text) == sent;
+        !(is_identifier && context.tokens.iter().any(is_shown))
+            || context.tokens[range.clone()].iter().any(|token| token.is_one_of(&UNITS))
+            || context.segment.subject.is_some_and(|subject| subject.known)
+            || self.field_by_name(context).is_some()
     }
 
     /// Returns true if a phrase is the name of an argument, or that of one in a URL: "limit: 5 is not valid", "?limit=5".
@@ -246,7 +258,8 @@ fn is_fraction(tokens: &[Token<'_>], end: usize) -> bool {
         && tokens.get(end + 1).is_some_and(|token| token.kind == TokenKind::Number)
 }
 
-fn is_of_occasions(tokens: &[Token<'_>], end: usize) -> bool {
+/// Returns true if what a number before `end` counts happens: "5 requests per minute".
+pub(super) fn is_of_occasions(tokens: &[Token<'_>], end: usize) -> bool {
     let is_occasion = |token: &Token<'_>| OCCASIONS.iter().any(|word| token.is_word(word));
     let is_rate = |token: &Token<'_>| token.is_word("per");
     tokens.get(end).is_some_and(|token| is_occasion(token) || is_rate(token))

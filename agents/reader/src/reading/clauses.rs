@@ -165,7 +165,11 @@ impl StatementReader<'_> {
             }
             return;
         }
-        let old = self.about(context).into_iter().next();
+        // A name that was sent and that the tool does not have is no mention.
+        let start = sentence(context.tokens, context.at).start;
+        let is_sent = |token: &&Token<'_>| self.sent.get(token.text).is_some() && token.text != name;
+        let sent = context.tokens[start..context.at].iter().rev().find(is_sent).map(|token| token.text.to_owned());
+        let old = sent.or_else(|| self.about(context).into_iter().next()).filter(|old| old != name);
         if let (Some(field), Some(name)) = (old, context.tokens.get(next))
             && name.kind != TokenKind::End
         {

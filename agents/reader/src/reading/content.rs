@@ -11,7 +11,11 @@ pub(super) fn own_words(lower: &str) -> String {
     let Some(first) = lines.first() else { return String::new() };
     let shows = |line: &&&str| is_item(line) || is_code(line) || is_record(line);
     let all = |is: fn(&str) -> bool| lines.len() > 1 && lines.iter().all(|line| is(line));
-    if all(|line| line.starts_with('[')) || is_heading(first, &lower) || is_tree(&lower) {
+    if all(|line| line.starts_with('['))
+        || all(|line| line.starts_with("- ["))
+        || is_heading(first, &lower)
+        || is_tree(&lower)
+    {
         return String::new();
     }
     // A heading above a list of complaints is not one of its items, and a list may be all complaints.

@@ -111,9 +111,10 @@ fn is_separator(token: &Token<'_>) -> bool {
     token.is_symbol(",|/&") || ["or", "and", "und", "oder", "et", "ou"].iter().any(|word| token.is_word(word))
 }
 
-/// Returns true for the end of the names of files of a type: `.csv`.
+/// Returns true for the end of the names of files of a type: `.csv`, `.tar.gz`.
 pub(super) fn is_file_end(item: &str) -> bool {
-    item.strip_prefix('.').is_some_and(|end| !end.is_empty() && end.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+    let is_part = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    item.strip_prefix('.').is_some_and(|end| end.split('.').count() <= 2 && end.split('.').all(is_part))
 }
 
 fn ends_item(token: &Token<'_>) -> bool {

@@ -154,6 +154,12 @@ impl StatementReader<'_> {
         {
             return;
         }
+        // "Send either page or cursor": arguments, of which one is too many.
+        let fields: Vec<Option<String>> = list.items.iter().map(|item| self.vocabulary.field_path(item)).collect();
+        let is_sent = |field: &Option<String>| field.as_ref().is_some_and(|field| self.sent.get(field).is_some());
+        if fields.len() == 2 && fields[0] != fields[1] && fields.iter().all(is_sent) {
+            return self.read_exclusive(context);
+        }
         let own = context.segment.subject.is_some_and(|subject| subject.known);
         // Do not identify the field by a sent value: the values in this sentence are the valid ones.
         let named = || self.field_by_name(context).or_else(|| self.field_named_before(context));

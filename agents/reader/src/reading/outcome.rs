@@ -2,9 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use super::Statement;
 use super::content::{beginning, own_words};
+use super::mentions::words_of;
 use super::words::{BEGINNINGS, COMPLAINTS};
+use super::{Statement, plain};
 use crate::failure_fields::{
     REASONS, SUCCESSES, has_any, has_error, is_about_a_link, is_about_the_call, is_error, is_failed_status, is_failure,
     is_nothing, lists_statuses, says_no,
@@ -17,26 +18,44 @@ const RESULT_KEYS: &[&str] = &["data", "result", "results", "rows", "items", "co
 
 /// The maximum length of a text that is searched for complaints; longer ones are documents if they do not begin as errors do.
 const MAX_PROSE_BYTES: usize = 600;
+/// The maximum length of a text that complains without the words of a complaint.
+const MAX_COMPLAINT_BYTES: usize = 240;
+/// Words of a text that says that a call came too early, in lower case.
+const EARLY: [&str; 8] = ["too soon", "too early", "not yet", " yet", "ready in", "give it", "come back", "next one"];
 /// The maximum number of lines of such a text.
 const MAX_PROSE_LINES: usize = 6;
 
 /// Returns true if `text` reports that what was asked for was not done. A document about errors, a list, an empty list and a result with
 /// an error in one of its parts do not.
 pub(super) fn reports_error(text: &str) -> bool {
+    reports_plainly(text).unwrap_or_else(|| complains(text))
+}
+
+/// Returns true if a short prose text has a word of complaint where it tells something by itself.
+pub(super) fn complains(text: &str) -> bool {
+    let lower = text.trim().to_lowercase();
+    let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
+    let is_prose = text.len() <= MAX_PROSE_BYTES && lines <= MAX_PROSE_LINES && !is_document(&lower);
+    let told = if is_prose && !begins_with_success(&lower) { own_words(&lower) } else { String::new() };
+    COMPLAINTS.iter().any(|words| told.contains(words))
+}
+
+/// Tells whether a text reports an error, if it says so as programs do; `None` if only its words can tell.
+pub(super) fn reports_plainly(text: &str) -> Option<bool> {
     let text = text.trim();
     if text.is_empty() || ["undefined", "null", "none", "nan"].iter().any(|word| text.eq_ignore_ascii_case(word)) {
-        return false;
+        return Some(false);
     }
     if let Ok(value) = serde_json::from_str::<Value>(text) {
-        return match value {
+        return Some(match value {
             Value::Object(object) => object_reports_error(&object),
             Value::String(inner) => reports_error(&inner),
             Value::Array(items) => is_list_of_issues(&items),
             _ => false,
-        };
+        });
     }
     if text.starts_with(['{', '[']) && text.len() > MAX_PROSE_BYTES {
-        return false;
+        return Some(false);
     }
     // An object, and words after it. Several objects are records, one a line.
     if text.starts_with('{') {
@@ -45,36 +64,36 @@ pub(super) fn reports_error(text: &str) -> bool {
         let is_record = |object: &Map<String, Value>| !has_any(object, &REASONS) && !has_error(object);
         if let Some(Ok(Value::Object(object))) = first {
             if matches!(second, Some(Ok(Value::Object(_)))) && is_record(&object) {
-                return false;
+                return Some(false);
             }
             if object_reports_error(&object) {
-                return true;
+                return Some(true);
             }
         }
     }
     let lower = text.to_lowercase();
     if is_explanation(&lower) {
-        return false;
+        return Some(false);
     }
     let head = lower.trim_start_matches(|c: char| !c.is_alphanumeric() && !"✖❌⚠<".contains(c));
-    if is_statistic(head) || lists_statuses(head) {
-        return false;
+    if is_statistic(head) || lists_statuses(head) || is_report(&lower) {
+        return Some(false);
     }
     if begins_as_error(head) || denies_existence(head) {
-        return true;
+        return Some(true);
     }
     // An HTTP message or a page.
     if let Some(status) = http_status(head) {
-        return status >= 400;
+        return Some(status >= 400);
     }
     if let Some(inner) = text.find(['{', '[']).and_then(|at| serde_json::from_str::<Value>(&text[at..]).ok())
         && let Value::Object(object) = &inner
         && object_reports_error(object)
     {
-        return true;
+        return Some(true);
     }
     if head.starts_with('<') && (head.contains("<error") || head.contains("_error")) {
-        return true;
+        return Some(true);
     }
     // Keys and values on lines.
     let says_failed = !is_document(&lower)
@@ -86,12 +105,9 @@ pub(super) fn reports_error(text: &str) -> bool {
                     .is_some_and(|rest| !matches!(rest.trim(), "" | "null" | "none" | "''" | "\"\""))
         });
     if says_failed {
-        return true;
+        return Some(true);
     }
-    let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
-    let is_prose = text.len() <= MAX_PROSE_BYTES && lines <= MAX_PROSE_LINES && !is_document(&lower);
-    let told = if is_prose && !begins_with_success(&lower) { own_words(&lower) } else { String::new() };
-    COMPLAINTS.iter().any(|words| told.contains(words))
+    None
 }
 
 fn begins_as_error(head: &str) -> bool {
@@ -174,6 +190,31 @@ fn is_statistic(head: &str) -> bool {
     let number = value[..digits].trim_end_matches('.').parse::<f64>();
     // "error: 404" and "failed request: 500" are errors.
     number.is_ok_and(|number| is_counted && (is_named && !(400.0..600.0).contains(&number) || number == 0.0))
+}
+
+/// Returns true for what a checker prints at its end, and for counts only: "2 errors, 0 warnings", "1 failed, 11 passed", "errors: 17, hits: 3".
+fn is_report(lower: &str) -> bool {
+    let is_summary = |line: &str| {
+        let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+        if digits == 0 {
+            return false;
+        }
+        let rest = line[digits..].trim_start();
+        let found = ["error", "failed", "failure", "warning", "problem", "passed", "fehler"];
+        found.iter().any(|word| rest.starts_with(word))
+            && [", ", " in "].iter().any(|joint| rest.contains(joint))
+            && rest.bytes().any(|byte| byte.is_ascii_digit())
+    };
+    let is_count = |part: &str| {
+        let counted = part.rsplit_once(':').map(|(name, count)| (name.trim(), count.trim()));
+        counted.is_some_and(|(name, count)| {
+            let digits = count.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
+            digits > 0 && !name.is_empty() && count[digits..].split_whitespace().count() <= 3
+        })
+    };
+    let mut parts = lower.lines().flat_map(|line| line.split(',')).filter(|part| !part.trim().is_empty());
+    lower.lines().any(|line| is_summary(line.trim()))
+        || parts.next().is_some_and(is_count) && parts.next().is_some_and(is_count) && parts.all(is_count)
 }
 
 /// Returns true if a text in lower case explains what errors are, or when there is one: documentation, a definition, a chapter.
@@ -270,6 +311,11 @@ fn object_reports_error(object: &Map<String, Value>) -> bool {
     });
     if failed || is_told || is_bad_status(object) {
         return true;
+    }
+    // The record of a job that failed is what was asked for.
+    let is_record = object.contains_key("id") && has_any(object, &["state", "finished_at", "started_at", "created_at"]);
+    if is_record {
+        return false;
     }
     let succeeded = successes().any(is_true)
         || object
@@ -402,16 +448,68 @@ fn is_bad_status(object: &Map<String, Value>) -> bool {
     })
 }
 
+/// Returns true for a short text of sentences that is none of a document, an explanation or a count.
+fn is_short_prose(text: &str, lower: &str) -> bool {
+    let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
+    text.len() <= MAX_PROSE_BYTES
+        && lines <= MAX_PROSE_LINES
+        && !is_document(lower)
+        && !is_explanation(lower)
+        && !is_statistic(lower)
+        && !lower.starts_with(['{', '[', '<'])
+}
+
+/// Returns true if a text that does not say that it reports an error may be a complaint about what was sent.
+pub(super) fn may_complain(text: &str) -> bool {
+    let lower = text.trim().to_lowercase();
+    text.len() <= MAX_COMPLAINT_BYTES
+        && is_short_prose(text, &lower)
+        && !begins_with_success(&lower)
+        && !own_words(&lower).is_empty()
+}
+
+/// Returns true if a text about what was sent says of it that it has to be otherwise: "Stars run 1 through 5" where 7 were sent.
+pub(super) fn contradicts_call(text: &str, statements: &[Statement], sent: &Value) -> bool {
+    let lower = text.to_lowercase();
+    let is_one = !text.trim().contains('\n')
+        && !text.match_indices(". ").any(|(at, _)| text[at + 2..].starts_with(char::is_uppercase));
+    let is_alone = is_one && sent.as_object().is_some_and(|sent| sent.len() == 1);
+    let shows = |value: &Value| match value {
+        Value::String(sent) => sent.len() > 1 && has_words(&lower, &sent.to_lowercase()),
+        Value::Number(sent) => has_words(&lower, &sent.to_string()),
+        _ => false,
+    };
+    let is_about = |field: &str| {
+        let is_shown = crate::paths::get(sent, field).is_some_and(shows);
+        is_shown || words_of(field).any(|word| word.len() > 2 && lower.contains(&word.to_lowercase()))
+    };
+    let is_negative =
+        [" not ", "n't ", " no ", "instead"].iter().any(|word| lower.contains(word)) || lower.starts_with("no ");
+    let shows_any = || sent.as_object().is_some_and(|sent| sent.values().any(shows));
+    statements.iter().any(|statement| match statement {
+        Statement::Delay { .. } => EARLY.iter().any(|words| lower.contains(words)),
+        Statement::Suggest { .. } => is_negative && shows_any(),
+        Statement::Value { field, .. } | Statement::Options { field, .. } => {
+            plain::contradicts(statement, sent) && is_about(field)
+        }
+        _ => {
+            let about = statement.field().is_some_and(|field| is_about(field) || is_alone);
+            about && plain::contradicts(statement, sent)
+        }
+    })
+}
+
+/// Returns true if a text has these words, and not as a part of others.
+fn has_words(text: &str, words: &str) -> bool {
+    let is_end = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
+    text.match_indices(words)
+        .any(|(at, found)| is_end(text[..at].chars().next_back()) && is_end(text[at + found.len()..].chars().next()))
+}
+
 /// Returns true if a short text that says what to do reports an error, although none of its words says so.
 pub(super) fn implies_error(text: &str, statements: &[Statement], words: &[String]) -> bool {
     let lower = text.trim().to_lowercase();
-    let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
-    let is_prose = text.len() <= MAX_PROSE_BYTES
-        && lines <= MAX_PROSE_LINES
-        && !is_document(&lower)
-        && !is_explanation(&lower)
-        && !is_statistic(&lower)
-        && !lower.starts_with(['{', '[', '<']);
+    let is_prose = is_short_prose(text, &lower);
     let has_succeeded = || begins_with_success(&lower) || own_words(&lower).is_empty();
     let is_negative =
         lower.starts_with("no ") || lower.contains(" not ") || lower.contains("n't ") || lower.contains("instead");

@@ -15,7 +15,7 @@ use super::segment::Segment;
 use super::shape::ShapeField;
 use super::tokens::{Token, TokenKind, lex};
 use super::vocabulary::Vocabulary;
-use super::{ExpectedFormat, Fault, Relation, Statement};
+use super::{ExpectedFormat, Fault, Relation, Statement, plain};
 use crate::paths;
 
 /// Faults that a text names, each with the field, if one is named.
@@ -158,13 +158,13 @@ impl<'v> StatementReader<'v> {
     }
 
     /// Returns the statements, the words of each if they were kept, and the faults.
-    pub(super) fn finish(mut self) -> (Vec<Statement>, Vec<String>, Faults) {
-        self.push_rest();
+    pub(super) fn finish(mut self, text: &str) -> (Vec<Statement>, Vec<String>, Faults) {
+        self.push_rest(text);
         (self.statements, self.words.unwrap_or_default().0, self.faults)
     }
 
     /// Makes statements of what could not be judged before the end of the text.
-    fn push_rest(&mut self) {
+    fn push_rest(&mut self, text: &str) {
         // A text with a single mention and no known phrase is about it.
         let is_silent = self.statements.is_empty()
             && self.values.is_empty()
@@ -200,6 +200,10 @@ impl<'v> StatementReader<'v> {
             if !self.statements.iter().any(|statement| statement.field() == Some(&field)) {
                 self.push(Statement::Format { field, expected: ExpectedFormat::Named(example) });
             }
+        }
+        if !self.statements.iter().any(|statement| statement.is_remedy() || *statement == Statement::UnknownTool) {
+            self.note_words(text);
+            plain::statements_of(text, self).into_iter().for_each(|statement| self.push(statement));
         }
         for ((field, fault), words) in self.faults.clone().into_iter().zip(std::mem::take(&mut self.fault_words)) {
             let Some(field) = field else { continue };

@@ -312,7 +312,10 @@ impl StatementReader<'_> {
         for at in range.clone() {
             let value = &tokens[at];
             let contrast = skip(tokens, at + 1, range.end, &[]);
+            // "'open' or 'rejected', not 'done'"
+            let ends_list = at > range.start && (tokens[at - 1].is_word("or") || tokens[at - 1].is_word("and"));
             if is_value(value, self.vocabulary)
+                && !ends_list
                 && !has_bound
                 && let Some(word) = tokens[..range.end].get(contrast)
                 && (word.is_word("not") || word.is_word("but"))

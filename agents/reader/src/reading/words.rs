@@ -43,6 +43,33 @@ pub(super) static PREVENTED: Words = LazyLock::new(|| list("prevented"));
 pub(super) static GONE: Words = LazyLock::new(|| list("gone"));
 pub(super) static INTERNAL: Words = LazyLock::new(|| list("internal"));
 
+/// Words of texts that no phrase covers: cues for delays and what precedes them, for ranges, codes, limits and their direction, for lengths
+/// and dates, for other calls, for what replaces or resembles a value, for lists of values, types, examples and what is missing.
+pub(super) static WAITING_WORDS: Words = LazyLock::new(|| list("waiting_words"));
+pub(super) static SOON: Words = LazyLock::new(|| list("soon"));
+pub(super) static RANGE_JOINTS: Words = LazyLock::new(|| list("range_joints"));
+pub(super) static CODES: Words = LazyLock::new(|| list("codes"));
+pub(super) static LIMITS: Words = LazyLock::new(|| list("limits"));
+pub(super) static HIGHEST: Words = LazyLock::new(|| list("highest"));
+pub(super) static LOWEST: Words = LazyLock::new(|| list("lowest"));
+pub(super) static CHARACTERS: Words = LazyLock::new(|| list("characters"));
+pub(super) static DATE_LIMITS: Words = LazyLock::new(|| list("date_limits"));
+pub(super) static CALLED: Words = LazyLock::new(|| list("called"));
+pub(super) static TOOL_VERBS: Words = LazyLock::new(|| list("tool_verbs"));
+pub(super) static REPLACED: Words = LazyLock::new(|| list("replaced"));
+pub(super) static HINTING: Words = LazyLock::new(|| list("hinting"));
+pub(super) static SUGGESTING: Words = LazyLock::new(|| list("suggesting"));
+pub(super) static WORDS_BETWEEN: Words = LazyLock::new(|| list("words_between"));
+pub(super) static CURRENT_WORDS: Words = LazyLock::new(|| list("current_words"));
+pub(super) static LISTING: Words = LazyLock::new(|| list("listing"));
+pub(super) static LIST_JOINTS: Words = LazyLock::new(|| list("list_joints"));
+pub(super) static WANTING: Words = LazyLock::new(|| list("wanting"));
+pub(super) static EXAMPLE_WORDS: Words = LazyLock::new(|| list("example_words"));
+pub(super) static ASKING: Words = LazyLock::new(|| list("asking"));
+pub(super) static KEYS_OF_CALLS: Words = LazyLock::new(|| list("keys_of_calls"));
+pub(super) static KEYS_OF_NEEDS: Words = LazyLock::new(|| list("keys_of_needs"));
+pub(super) static KEYS_OF_SUGGESTIONS: Words = LazyLock::new(|| list("keys_of_suggestions"));
+
 /// A list, read when it is used for the first time.
 pub(super) type Words = LazyLock<WordList>;
 

@@ -122,6 +122,7 @@ const SENTENCES: &[(&str, &str)] = &[
         "Invalid reference 'refs/heads/Bo': references cannot contain spaces, tildes (~), carets (^), colons (:), question marks (?) or asterisks (*)",
     ),
     ("format name \\.(?:xlsx|xls)$", "name must point to an Excel file (.xlsx, .xls)."),
+    ("format name \\.(?:tar\\.gz|zip)$", "name: unsupported extension. Supported extensions: .tar.gz, .zip"),
     ("format name \\.(?:csv|tsv)$", "name: unsupported extension. Supported extensions: .csv, .tsv"),
     ("remove room", "Cannot specify both name and room"),
     ("remove room", "name and room are mutually exclusive"),
@@ -297,8 +298,10 @@ fn the_only_argument_is_meant() {
         let prediction = predict(&one).unwrap();
         assert!(says(&prediction, said), "{said} <- {text}: {prediction}");
         // Beside another argument it may be about either, unless the text shows a part of the value or one that looks alike.
-        let is_alike =
-            name.bytes().all(|byte| byte.is_ascii_uppercase()) || text.contains(".bmp") || text.contains(name);
+        let is_alike = name.bytes().all(|byte| byte.is_ascii_uppercase())
+            || text.contains(".bmp")
+            || text.contains(".example")
+            || text.contains(name);
         let mut two = record(text, &json!({"name": name, "query": "b"}));
         two["is_error"] = json!(true);
         let prediction = predict(&two).unwrap();

@@ -7,6 +7,7 @@ mod english;
 mod episode;
 mod lookup;
 mod moves;
+mod plain;
 mod profiles;
 mod properties;
 mod reading;

@@ -30,7 +30,7 @@ fn statements_with(table: &PhraseTable, text: &str) -> Read {
     let vocabulary = Vocabulary::new(&tools, &script);
     let mut reader = StatementReader::new(&vocabulary, &Value::Null, &Value::Null, table);
     segments::walk(text, &mut reader);
-    let (statements, _, faults) = reader.finish();
+    let (statements, _, faults) = reader.finish("");
     (statements, faults)
 }
 
@@ -131,8 +131,9 @@ fn the_page_lists_what_is_understood() {
         "# What simulated readers understand\n\n\
          Simulated readers (`scripted:`), the audit and `healbench call --read` read texts with the same rules. They find the phrases below\n\
          in any error format, and the arguments, tools and values that a sentence mentions near them. They know the text, the call as it was\n\
-         sent and the tools; in a run also the names of the arguments that the task needs. A text in which they find nothing may still say\n\
-         something to a model.\n\n\
+         sent and the tools; in a run also the names of the arguments that the task needs. Where no phrase gives a remedy, they read in plain\n\
+         words what contradicts the call: a limit that a sent number breaks, a list that lacks the sent value, a name close to it, a date, a\n\
+         form, an argument that was not sent. A text in which they find nothing may still say something to a model.\n\n\
          The examples are about a tool `billing` with the actions `create` and `list`, and the arguments `age`, `length`, `results`, `role`,\n\
          `status` and `type`. This page is generated from `agents/reader/src/reading/phrases.tsv`.\n\n\
          | Kind | What the text says | Phrases | Example | What is read from it |\n|---|---|---|---|---|\n",

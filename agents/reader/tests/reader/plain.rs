@@ -1,0 +1,155 @@
+//! Remedies in plain words, which no phrase announces: they have to contradict what was sent.
+
+use healbench_reader::reading::predict;
+use serde_json::{Value, json};
+
+/// Reads a text as the answer to a call, with what the protocol says of it.
+fn read(text: &str, sent: &Value, unsent: &[&str], is_error: Option<bool>) -> Value {
+    let names = sent.as_object().unwrap().keys().map(String::as_str).chain(unsent.iter().copied());
+    let properties: serde_json::Map<String, Value> = names.map(|name| (name.to_owned(), json!({}))).collect();
+    let record = json!({
+        "id": "r", "tool": "run_it", "known_tools": ["run_it", "find_berth", "lift_ban"], "arguments": sent,
+        "schema": {"type": "object", "properties": properties}, "text": text, "is_error": is_error,
+    });
+    predict(&record).unwrap()
+}
+
+/// Returns the remedies of an error as `field kind value`.
+fn remedies(text: &str, sent: &Value, unsent: &[&str]) -> Vec<String> {
+    let prediction = read(text, sent, unsent, Some(true));
+    let shown = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let remedies = prediction["remedies"].as_array().unwrap().iter();
+    remedies.map(|remedy| ["field", "kind", "value"].map(|key| shown(&remedy[key])).join(" ")).collect()
+}
+
+#[track_caller]
+fn reads(cases: &[(&str, Value, &[&str])]) {
+    for (text, sent, wanted) in cases {
+        assert_eq!(remedies(text, sent, &["address", "born"]), *wanted, "{text}");
+    }
+}
+
+#[test]
+fn a_limit_is_one_that_a_sent_number_breaks() {
+    reads(&[
+        ("The ferry carries six cars, and you bring eight.", json!({"ferry": "F1", "cars": 8}), &["cars bound <=6"]),
+        ("Lift 3 holds eleven people.", json!({"lift": 3, "people": 14}), &["people bound <=11"]),
+        ("A crate needs four bottles.", json!({"bottles": 2}), &["bottles bound >=4"]),
+        ("Oven doors open below ninety degrees.", json!({"degrees": 140}), &["degrees bound <90"]),
+        ("Grades go from 1 to 6 here.", json!({"grade": 9}), &["grade bound >=1", "grade bound <=6"]),
+        ("Berths are numbered one to twelve.", json!({"berth": 40}), &["berth bound >=1", "berth bound <=12"]),
+        ("Tides are known until 2025-03-31.", json!({"day": "2025-08-01"}), &["day bound <=2025-03-31"]),
+        ("The pass opens again on 2025-06-01.", json!({"day": "2025-04-02"}), &["day bound >=2025-06-01"]),
+        // Codes, lines and what is not broken are no limits.
+        ("Boiler fault, code 17.", json!({"boilers": 20}), &[]),
+        ("Parsing stopped in line 4.", json!({"cars": 8}), &[]),
+        ("The ferry left with only 9 cars.", json!({"cars": 8}), &[]),
+    ]);
+}
+
+#[test]
+fn a_list_of_values_lacks_the_one_that_was_sent() {
+    reads(&[
+        ("We bake rye, spelt and oat.", json!({"loaf": "corn"}), &[]),
+        (
+            "This mill takes rye, spelt or oat, but not corn.",
+            json!({"grain": "corn"}),
+            &["grain options rye | spelt | oat"],
+        ),
+        ("Sails:\n- main\n- jib\n\n'kite' is none of these.", json!({"sail": "kite"}), &["sail options main | jib"]),
+        (
+            r#"{"ok": false, "reason": "grain not milled", "milled": ["rye", "oat"]}"#,
+            json!({"grain": "corn"}),
+            &["grain options rye | oat"],
+        ),
+    ]);
+}
+
+#[test]
+fn a_value_stands_in_place_of_the_one_that_was_sent() {
+    reads(&[
+        ("No harbour Rotredam. Perhaps Rotterdam?", json!({"harbour": "Rotredam"}), &["harbour value Rotterdam"]),
+        ("Unknown mast 'formast', nearest: foremast", json!({"mast": "formast"}), &["mast value foremast"]),
+        ("hull-3 was merged into hull-11.", json!({"hull": "hull-3"}), &["hull value hull-11"]),
+        ("p2 is gone, use p5", json!({"pier": "p2"}), &["pier value p5"]),
+        ("Not saved: the chart is at revision 8 by now.", json!({"chart": "c", "revision": 5}), &["revision value 8"]),
+        ("The lock is occupied. Pass force=true to open it.", json!({"force": false}), &["force value true"]),
+        (
+            r#"{"error": "no such mast", "did_you_mean": ["foremast"]}"#,
+            json!({"mast": "formast"}),
+            &["mast value foremast"],
+        ),
+        (r#"{"error": "conflict", "current_mark": "k9"}"#, json!({"mark": "k2"}), &["mark value k9"]),
+        // Neither a plural nor another thing is what was meant.
+        ("The masts are down.", json!({"mast": "mast"}), &[]),
+        ("Order ORD-5 belongs to CUS-1.", json!({"order_id": "ORD-5"}), &[]),
+    ]);
+}
+
+#[test]
+fn types_forms_and_what_is_missing_are_asked_for() {
+    reads(&[
+        ("I was hoping for a whole number of berths, not 'some'.", json!({"berths": "some"}), &["berths type integer"]),
+        ("crew: say true or false here", json!({"crew": "aye"}), &["crew type boolean"]),
+        ("Marks go by letters and digits, for instance K-204", json!({"mark": "buoy"}), &["mark format K-204"]),
+        ("Eight digits, please.", json!({"mmsi": "abc"}), &["mmsi format ^[0-9]{8}$"]),
+        ("We cannot deliver this, an address would help.", json!({"parcel": "p"}), &["address missing null"]),
+        ("When was the captain born?", json!({"captain": "C"}), &["born missing null"]),
+        ("Never send an id with a new ship.", json!({"id": 4, "ship": "S"}), &["id remove null"]),
+        ("flag is nothing that we store, leave it out.", json!({"flag": "x", "ship": "S"}), &["flag remove null"]),
+    ]);
+}
+
+#[test]
+fn delays_and_other_calls_need_no_order() {
+    reads(&[
+        ("The engine is still hot, another ten minutes will do.", json!({"engine": 1}), &["null wait 600"]),
+        ("Too many boats. Bitte in 20 Sekunden erneut.", json!({"boat": "b"}), &["null wait 20"]),
+        ("Ship S is banned; lift_ban takes care of that.", json!({"ship": "S"}), &["null action lift_ban"]),
+        (r#"{"error": "no berth", "next": "find_berth"}"#, json!({"ship": "S"}), &["null lookup find_berth"]),
+        ("Tool find_berth is not available.", json!({"ship": "S"}), &[]),
+    ]);
+}
+
+#[test]
+fn a_text_that_nothing_flags_is_an_error_if_it_contradicts_the_call() {
+    let is_error = |text: &str, sent: &Value| read(text, sent, &[], None)["is_error"] == json!(true);
+    for (text, sent) in [
+        ("Grades go from 1 to 6.", json!({"grade": 9})),
+        ("This mill grinds for rye or oat, not corn: the grain is rye or oat.", json!({"grain": "corn"})),
+        ("Lift L has room for eight people at most.", json!({"lift": "L", "people": 12})),
+    ] {
+        assert!(is_error(text, &sent), "{text}");
+    }
+    for (text, sent) in [
+        ("Grades go from 1 to 6.", json!({"grade": 3})),
+        ("Mills near you: rye, oat and corn.", json!({"place": "Bremen"})),
+        ("2 loaves left: 'Rye error', 'Corn fault'", json!({"query": "corn"})),
+        ("Lift L carries eight people.", json!({"lift": "L"})),
+        ("errors: 4, timeouts: 2, hits: 90", json!({"host": "h"})),
+        ("x.js 3:1 'a' is undefined\n1 error, 0 warnings", json!({"path": "x.js"})),
+        (
+            r#"{"id": "j", "state": "failed", "error": "row 2: `price` must be a number", "finished_at": "x"}"#,
+            json!({"job": "j"}),
+        ),
+        ("- [ ] Fix: wrong date in the report\n- [x] Handle missing pages", json!({"board": "b"})),
+    ] {
+        assert!(!is_error(text, &sent), "{text}");
+    }
+}
+
+#[test]
+fn the_name_that_was_sent_is_the_one_that_is_renamed() {
+    let cases = [
+        ("The argument berth is now called address.", "berth rename address"),
+        ("'berth' was replaced by 'address' last year", "berth rename address"),
+        ("Use address, not berth.", "berth rename address"),
+    ];
+    for (text, wanted) in cases {
+        assert_eq!(remedies(text, &json!({"berth": "3", "ship": "S"}), &["address"]), [wanted], "{text}");
+    }
+    let both = json!({"berth": "3", "ship": "S"});
+    for text in ["Send either berth or ship, never both.", "Give one of berth, ship."] {
+        assert_eq!(remedies(text, &both, &[]), ["ship remove null"], "{text}");
+    }
+}
