@@ -177,6 +177,8 @@ fn plan_of(scenarios: &[Scenario]) -> Plan {
 struct Restless<'s> {
     script: &'s Script,
     draws: Draws,
+    /// True if time passes between the turns. An answer does not come from the cache after that.
+    waits: bool,
     turns: u32,
 }
 
@@ -202,7 +204,7 @@ impl Agent for Restless<'_> {
         };
         let mut calls = vec![call(), call()];
         calls.truncate(1 + self.draws.below(2) as usize);
-        Ok(Turn::Calls { calls, waited_s: self.draws.below(3) as u32 * 9, text: String::new() })
+        Ok(Turn::Calls { calls, waited_s: u32::from(self.waits) * self.draws.below(3) as u32 * 9, text: String::new() })
     }
 }
 
@@ -210,7 +212,11 @@ fn with_agents<T>(then: impl FnOnce(&AgentFactory<'_>) -> T) -> T {
     let profiles: Vec<Profile> = READERS.map(|name| shipped_profile(name).unwrap()).into();
     then(&agent_factory(move |index, start, script| match profiles.get(index) {
         Some(profile) => Box::new(ScriptedAgent::new(profile, start, script.unwrap())),
-        None => Box::new(Restless { script: script.unwrap(), draws: start.draws.draws("restless", 0), turns: 0 }),
+        None => {
+            let mut draws = start.draws.draws("restless", 0);
+            let waits = draws.chance(0.3);
+            Box::new(Restless { script: script.unwrap(), draws, waits, turns: 0 })
+        }
     }))
 }
 

@@ -21,7 +21,11 @@ const ACTIONS: [(&str, &str); 8] = [
 ];
 
 /// A generator of scenarios.
-pub(super) struct Generator(Draws);
+pub(super) struct Generator {
+    draws: Draws,
+    /// True if no answer depends on calls or time, and no fault strikes, so that answers come from the cache.
+    is_timeless: bool,
+}
 
 /// Sets a key of an object.
 pub(super) fn put(object: &mut Value, key: &str, value: Value) {
@@ -31,19 +35,20 @@ pub(super) fn put(object: &mut Value, key: &str, value: Value) {
 impl Generator {
     /// Creates the generator of the scenario with this number.
     pub(super) fn new(number: u64) -> Generator {
-        Generator(DrawKey::of_run(Seed(1)).draws("whole language", number))
+        let draws = DrawKey::of_run(Seed(1)).draws("whole language", number);
+        Generator { draws, is_timeless: number.is_multiple_of(2) }
     }
 
     pub(super) fn yes(&mut self, percent: u64) -> bool {
-        self.0.below(100) < percent
+        self.draws.below(100) < percent
     }
 
     pub(super) fn pick<T: Clone>(&mut self, from: &[T]) -> T {
-        self.0.pick(from).unwrap().clone()
+        self.draws.pick(from).unwrap().clone()
     }
 
     pub(super) fn below(&mut self, end: u64) -> u64 {
-        self.0.below(end)
+        self.draws.below(end)
     }
 
     /// Sets a key in this percentage of cases.
@@ -115,7 +120,8 @@ impl Generator {
             let again = json!({"call": get("O-2"), "mistakes": [{"kind": "previous_value", "field": "id"}]});
             file["script"].as_array_mut().unwrap().extend([json!({"call": get("O-1")}), again]);
         }
-        self.maybe(70, &mut file, "faults", |all| (0..1 + all.below(2)).map(|_| all.fault()).collect());
+        let share = if self.is_timeless { 0 } else { 90 };
+        self.maybe(share, &mut file, "faults", |all| (0..1 + all.below(2)).map(|_| all.fault()).collect());
         let is_stale = |fault: &Value| fault["kind"] == "stale";
         if file["faults"].as_array().is_some_and(|faults| faults.iter().any(is_stale)) {
             // What was written is to be read.
@@ -125,7 +131,9 @@ impl Generator {
                 list,
             ]);
         }
-        self.maybe(50, &mut file, "clock", |all| json!(all.pick(&["none", "wait_tool", "on_retry"])));
+        self.maybe(if self.is_timeless { 0 } else { 80 }, &mut file, "clock", |all| {
+            json!(all.pick(&["none", "wait_tool", "on_retry"]))
+        });
         self.maybe(40, &mut file, "answer", |all| json!(format!("There are {} orders of Bo.", all.below(9))));
         self.maybe(20, &mut file, "description", |_| json!("A scenario of a test."));
         self.maybe(20, &mut file, "tags", |_| json!(["random"]));
@@ -202,6 +210,7 @@ impl Generator {
 
     fn failure(&mut self, has_row: bool) -> Value {
         let texts = match has_row {
+            true if self.is_timeless => ["It is {row.state}, and {sent.name} was sent.", "No."],
             true => ["It is {row.state}, and {sent.name} was sent at {now.calls}.", "Wait; {now.seconds} s passed."],
             false => ["'{sent.name}' is not possible.", "Not now."],
         };
@@ -255,7 +264,9 @@ impl Generator {
         });
         self.maybe(70, &mut action, "description", |_| json!("Do it."));
         self.maybe(60, &mut action, "rules", |all| all.some(2, |all| all.rule(has_key)));
-        self.maybe(25, &mut action, "meanwhile", |all| all.some(2, |all| all.write(false)));
+        self.maybe(if self.is_timeless { 0 } else { 40 }, &mut action, "meanwhile", |all| {
+            all.some(2, |all| all.write(false))
+        });
         if handler == "select" && name != "page" {
             self.maybe(50, &mut action, "presenter", Generator::presenter);
         }
@@ -294,7 +305,8 @@ impl Generator {
                 self.maybe(60, &mut file, "set", |all| all.set(handler == "update", true));
                 self.maybe(40, &mut file, "except", |_| json!(["note"]));
                 if name == "login" {
-                    put(&mut file, "set", json!({"token": {"token": "s_"}, "ends": {"after": {"calls": 3}}}));
+                    let ends = self.number(false, false);
+                    put(&mut file, "set", json!({"token": {"token": "s_"}, "ends": ends}));
                 }
                 self.maybe(40, &mut file, "also", |all| all.some(2, |all| all.write(true)));
             }
@@ -313,6 +325,7 @@ impl Generator {
         match self.below(if has_lines { 10 } else { 7 }) {
             0 => json!({"add": 1}),
             1 => json!({"subtract": reference}),
+            2..5 if self.is_timeless => json!(self.below(9)),
             2 => json!({"now": self.pick(&["calls", "seconds"])}),
             3 => json!({"after": {"calls": self.below(4)}}),
             4 => json!({"after": {"seconds": self.below(40)}}),
@@ -354,7 +367,7 @@ impl Generator {
         let mut operand = match self.below(4) {
             0 if has_row => json!({ "row": like }),
             1 => json!({ "sent": like }),
-            2 if like == "n" => json!({"now": self.pick(&["calls", "seconds"])}),
+            2 if like == "n" && !self.is_timeless => json!({"now": self.pick(&["calls", "seconds"])}),
             _ => self.value(like),
         };
         let operator = self.pick(&healbench_engine::definition::OPERATORS).0;
@@ -393,7 +406,12 @@ impl Generator {
                     all.maybe(50, &mut rows, "count", |all| json!({"greater": all.below(4)}));
                     if all.yes(20) { json!([rows, {"in": "sessions"}]) } else { rows }
                 });
-                self.maybe(30, &mut when, "now", |all| json!({all.pick(&["calls", "seconds"]): {"greater": 2}}));
+                self.maybe(
+                    if self.is_timeless { 0 } else { 30 },
+                    &mut when,
+                    "now",
+                    |all| json!({all.pick(&["calls", "seconds"]): {"greater": 2}}),
+                );
                 let mut deny = self.failure(has_row);
                 put(&mut deny, "when", when);
                 self.maybe(30, &mut deny, "unless_role", |all| json!(all.pick(&["owner", "guest"])));
