@@ -7,7 +7,6 @@ use serde_json::Value;
 use super::{Argument, Plain};
 use crate::reading::bounds::{is_of_occasions, number_at};
 use crate::reading::lists::sentence;
-use crate::reading::mentions::is_same_word;
 use crate::reading::tokens::{Token, TokenKind};
 use crate::reading::words::{
     CHARACTERS, CODES, DATE_LIMITS, HIGHEST, LIMITS, LOWEST, RANGE_JOINTS, SOON, WAITING_WORDS,
@@ -241,9 +240,4 @@ pub(super) fn is_date(text: &str) -> bool {
             4 | 7 => *byte == b'-',
             _ => byte.is_ascii_digit(),
         })
-}
-
-/// Returns true if a word is one of a name, in the singular or the plural.
-pub(super) fn is_word_of(name: &str, word: &str) -> bool {
-    crate::reading::mentions::words_of(name).any(|part| is_same_word(word, part))
 }

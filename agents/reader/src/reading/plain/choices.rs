@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::amounts::is_word_of;
 use super::contradiction::shape;
 use super::{Argument, Plain};
 use crate::reading::Statement;
@@ -116,6 +115,10 @@ impl<'t> Plain<'t, '_> {
             let mut close: Vec<&str> = Vec::new();
             let mut alike: Vec<&str> = Vec::new();
             for (word, at) in &words {
+                let (near, is_alike) = (is_close(sent, word), is_shown && !is_plain(word));
+                if !near && !is_alike {
+                    continue;
+                }
                 let range = sentence(&self.tokens, *at);
                 let before = range.start..*at;
                 let hints = self.has_word(&range, &HINTING);
@@ -127,9 +130,7 @@ impl<'t> Plain<'t, '_> {
                     && self.tokens[*at - 2].is_one_of(&REPLACED);
                 let is_marked = suggests || replaces;
                 let is_quoted = self.tokens[*at].kind == TokenKind::Quoted;
-                if is_close(sent, word)
-                    && (hints || is_long(word) && is_marked || is_shown && (is_quoted || !is_plain(word)))
-                {
+                if near && (hints || is_long(word) && is_marked || is_shown && (is_quoted || !is_plain(word))) {
                     push_once(&mut close, word);
                 } else if replaces && is_shown && !is_plain(word) && (follows || shape(word) == shape(sent)) {
                     push_once(&mut alike, word);
@@ -308,8 +309,8 @@ impl<'t> Plain<'t, '_> {
         let tokens = &self.tokens;
         let before = tokens.get(at.checked_sub(1)?)?;
         let range = sentence(tokens, at);
-        let is_named = |token: &Token<'_>| self.arguments.iter().any(|argument| is_word_of(argument.name, token.text));
-        let is_announced = before.is_symbol(":") || before.is_one_of(&LISTING) || at > range.start && is_named(before);
+        let is_named = |at: usize| self.arguments.iter().any(|argument| argument.named.contains(&at));
+        let is_announced = before.is_symbol(":") || before.is_one_of(&LISTING) || at > range.start && is_named(at - 1);
         let is_item = |token: &&Token<'t>| {
             matches!(token.kind, TokenKind::Word | TokenKind::Quoted | TokenKind::Number)
                 && !token.is_one_of(&LIST_JOINTS)
@@ -406,6 +407,13 @@ fn is_plain(word: &str) -> bool {
 
 /// Returns true if a word is probably what somebody meant who sent another one.
 pub(super) fn is_close(sent: &str, word: &str) -> bool {
+    let ends = |text: &str| (text.bytes().next().map(|b| b.to_ascii_lowercase()), text.bytes().next_back());
+    // Hardly anybody mistypes both ends.
+    let ((first, last), (other_first, other_last)) = (ends(sent), ends(word));
+    let is_case_only = || sent.len() == word.len() && sent.eq_ignore_ascii_case(word);
+    if sent.len().abs_diff(word.len()) > 4 || first != other_first && last != other_last && !is_case_only() {
+        return false;
+    }
     let (a, b): (Vec<char>, Vec<char>) = (sent.to_lowercase().chars().collect(), word.to_lowercase().chars().collect());
     if a == b {
         return sent != word;
