@@ -3,6 +3,8 @@ use std::path::{Path, PathBuf};
 
 use healbench_text::nearest_name;
 use include_dir::Dir;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use crate::built_in::{ALL_FAMILIES, FAMILIES, SUITES, built_in_suites};
 use crate::load_error::LoadError;
@@ -10,6 +12,9 @@ use crate::locate::syntax_of;
 
 /// The generated schema is in the same folder as scenarios but is not one.
 const SCHEMA_FILE: &str = "scenario.schema.json";
+
+/// A larger file is no list of tools.
+const MAX_LIST_BYTES: u64 = 64 << 20;
 
 /// A scenario file to load.
 pub(crate) enum SuiteFile {
@@ -120,11 +125,24 @@ fn walk(dir: &Path, paths: &mut Vec<PathBuf>) -> Result<(), LoadError> {
         // search.
         if entry.file_type().map_err(unreadable)?.is_dir() {
             walk(&path, paths)?;
-        } else if path.is_file() && is_scenario(&path) {
+        } else if path.is_file() && is_scenario(&path) && !is_list_of_tools(&path) {
             paths.push(path);
         }
     }
     Ok(())
+}
+
+/// Returns true if a file is a list of the tools of a server, which `new --from-server` writes beside a scenario.
+fn is_list_of_tools(path: &Path) -> bool {
+    /// The tools of a scenario are a map.
+    #[derive(Deserialize)]
+    struct ToolList {
+        #[serde(rename = "tools")]
+        _tools: Vec<IgnoredAny>,
+    }
+    let is_small = || path.metadata().is_ok_and(|metadata| metadata.len() <= MAX_LIST_BYTES);
+    let is_json = path.extension().is_some_and(|extension| extension == "json");
+    is_json && is_small() && std::fs::read(path).is_ok_and(|bytes| serde_json::from_slice::<ToolList>(&bytes).is_ok())
 }
 
 fn is_scenario(path: &Path) -> bool {

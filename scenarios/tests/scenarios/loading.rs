@@ -231,7 +231,12 @@ fn hidden_files_and_folders_are_scenarios_only_if_they_are_named() {
         let paths: Vec<_> = paths.iter().map(|path| folder.path().join(path)).collect();
         load_suite(&paths).unwrap().iter().filter_map(|scenario| scenario.id.chars().next()).collect()
     };
+    // A list of the tools of a server beside them is none either; another JSON file is a scenario, and here a wrong one.
+    std::fs::write(folder.path().join("tools.json"), r#"{"tools": [{"name": "f", "inputSchema": {}}]}"#).unwrap();
     assert_eq!(ids(&[""]), ['a']);
+    std::fs::write(folder.path().join("d/f.json"), r#"{"tools": {}}"#).unwrap();
+    assert!(load_suite(&[folder.path().to_owned()]).is_err());
+    std::fs::remove_file(folder.path().join("d/f.json")).unwrap();
     assert_eq!(ids(&["", ".b.yaml", ".checkpoints", "d/.git"]), ['a', 'b', 'c', 'e']);
 }
 
