@@ -211,6 +211,11 @@ impl<'t> Plain<'t, '_> {
                         }))
             };
             let Some(argument) = self.arguments.iter().find(is_name) else { continue };
+            // "in use by session S-9" says who has it.
+            let before = &self.tokens[at.saturating_sub(2)..at];
+            if before.iter().any(|token| token.is_word("by") || token.is_word("from")) {
+                continue;
+            }
             let range = sentence(&self.tokens, at);
             // "start over with an empty cursor"
             let is_emptied = at > 0 && (self.tokens[at - 1].is_word("empty") || self.tokens[at - 1].is_word("blank"));
