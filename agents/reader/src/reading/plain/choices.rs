@@ -116,7 +116,7 @@ impl<'t> Plain<'t, '_> {
             let mut alike: Vec<&str> = Vec::new();
             for (word, at) in &words {
                 let (near, is_alike) = (is_close(sent, word), is_shown && !is_plain(word));
-                if !near && !is_alike {
+                if !near && !is_alike || self.is_of_a_holder(*at) {
                     continue;
                 }
                 let range = sentence(&self.tokens, *at);
@@ -211,9 +211,7 @@ impl<'t> Plain<'t, '_> {
                         }))
             };
             let Some(argument) = self.arguments.iter().find(is_name) else { continue };
-            // "in use by session S-9" says who has it.
-            let before = &self.tokens[at.saturating_sub(2)..at];
-            if before.iter().any(|token| token.is_word("by") || token.is_word("from")) {
+            if self.is_of_a_holder(at) {
                 continue;
             }
             let range = sentence(&self.tokens, at);
@@ -252,6 +250,14 @@ impl<'t> Plain<'t, '_> {
             }
         }
         Vec::new()
+    }
+
+    /// Returns true if what stands at `at` says who has something: "in use by session S-9". What something was replaced by is another value.
+    fn is_of_a_holder(&self, at: usize) -> bool {
+        (at.saturating_sub(2)..at).any(|by| {
+            let is_by = self.tokens[by].is_word("by") || self.tokens[by].is_word("from");
+            is_by && !by.checked_sub(1).is_some_and(|verb| self.tokens[verb].is_one_of(&REPLACED))
+        })
     }
 
     /// Returns true if an order puts something where the word after `at` says.
