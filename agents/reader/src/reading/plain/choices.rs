@@ -256,7 +256,9 @@ impl<'t> Plain<'t, '_> {
     fn is_of_a_holder(&self, at: usize) -> bool {
         (at.saturating_sub(2)..at).any(|by| {
             let is_by = self.tokens[by].is_word("by") || self.tokens[by].is_word("from");
-            is_by && !by.checked_sub(1).is_some_and(|verb| self.tokens[verb].is_one_of(&REPLACED))
+            // "superseded by"
+            let replaces = |verb: &Token<'_>| verb.is_one_of(&REPLACED) && verb.text.ends_with("ed");
+            is_by && !by.checked_sub(1).is_some_and(|verb| replaces(&self.tokens[verb]))
         })
     }
 
