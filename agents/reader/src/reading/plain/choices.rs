@@ -29,7 +29,8 @@ impl<'t> Plain<'t, '_> {
     fn is_sent(&self, text: &str) -> bool {
         self.arguments.iter().any(|argument| match argument.value {
             Value::String(sent) => sent == text,
-            other => other.is_number() && other.to_string() == text,
+            Value::Number(number) => number.to_string() == text,
+            _ => false,
         })
     }
 
@@ -372,7 +373,7 @@ impl<'t> Plain<'t, '_> {
             .take_while(|item| !item.contains(' '))
             .collect();
         let is_value = |value: &&str| !value.is_empty() && !self.is_known_name(value) && !self.is_sent(value);
-        (values.len() > 1 && lines[first - 1].ends_with(':') && values.iter().all(is_value)).then(|| Listed {
+        (values.len() > 1 && lines[first - 1].ends_with(':') && values.iter().all(is_value)).then_some(Listed {
             values,
             start: 0,
             at: self.tokens.len(),
