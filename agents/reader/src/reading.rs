@@ -9,6 +9,7 @@ mod arguments;
 mod bounds;
 mod characters;
 mod clauses;
+mod complaint;
 mod constraints;
 mod content;
 mod describe;
@@ -275,11 +276,11 @@ pub fn read(text: &str, vocabulary: &Vocabulary<'_>, sent: &Value, is_error: Opt
     let says_error = is_error.unwrap_or_else(|| outcome::reports_error(text));
     let is_document = outcome::is_document(&text.trim_start().to_lowercase());
     let mut found = read_all(text, vocabulary, sent, true, says_error);
-    let is_implied = || is_error.is_none() && outcome::implies_error(text, &found.0, &found.1);
+    let is_implied = || is_error.is_none() && complaint::implies_error(text, &found.0, &found.1);
     let mut fails = says_error || is_implied();
-    if !fails && is_error.is_none() && outcome::may_complain(text) {
+    if !fails && is_error.is_none() && complaint::may_complain(text) {
         let as_error = read_all(text, vocabulary, sent, true, true);
-        if outcome::contradicts_call(text, &as_error.0, sent) {
+        if complaint::contradicts_call(text, &as_error.0, sent) {
             (fails, found) = (true, as_error);
         }
     }

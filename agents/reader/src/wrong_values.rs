@@ -109,8 +109,12 @@ fn similar_texts(text: &str) -> Vec<String> {
 }
 
 /// Returns true for `2026-01-31`.
-fn is_date(text: &str) -> bool {
-    text.bytes().enumerate().all(|(at, byte)| if matches!(at, 4 | 7) { byte == b'-' } else { byte.is_ascii_digit() })
+pub(crate) fn is_date(text: &str) -> bool {
+    text.len() == 10
+        && text
+            .bytes()
+            .enumerate()
+            .all(|(at, byte)| if matches!(at, 4 | 7) { byte == b'-' } else { byte.is_ascii_digit() })
 }
 
 /// Sets the value at `path`; the value itself for an empty path.

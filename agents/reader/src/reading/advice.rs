@@ -166,12 +166,10 @@ impl StatementReader<'_> {
         let unit = tokens.get(unit).filter(|token| token.kind == TokenKind::Word).map_or("", |token| token.text);
         // The phrase itself may contain the unit, as in `retry_after_ms`.
         let phrase = tokens[context.at].text;
-        let seconds = match unit.to_ascii_lowercase().as_str() {
-            "ms" | "millisecond" | "milliseconds" | "msec" => amount / 1000.0,
-            "m" | "min" | "mins" | "minute" | "minutes" => amount * 60.0,
-            "h" | "hour" | "hours" => amount * 3600.0,
-            _ if phrase.to_ascii_lowercase().ends_with("ms") => amount / 1000.0,
-            _ => amount,
+        let seconds = match unit {
+            "m" | "M" => amount * 60.0,
+            _ if in_seconds(amount, unit).is_none() && phrase.to_ascii_lowercase().ends_with("ms") => amount / 1000.0,
+            _ => in_seconds(amount, unit).unwrap_or(amount),
         };
         // `as` saturates at `u32::MAX` seconds, longer than any real delay.
         self.push(Statement::Delay { seconds: seconds.ceil() as u32 });
@@ -226,5 +224,20 @@ impl StatementReader<'_> {
         if !known {
             self.push(Statement::Narrow { field, values });
         }
+    }
+}
+
+/// Converts an amount of a unit of time to seconds. Returns `None` for another word.
+pub(super) fn in_seconds(amount: f64, unit: &str) -> Option<f64> {
+    const UNITS: [(f64, &[&str]); 3] = [
+        (1.0, &["s", "sec", "secs", "second", "seconds", "sekunden", "secondes", "segundos"]),
+        (60.0, &["min", "mins", "minute", "minutes", "minuten", "minutos"]),
+        (3600.0, &["h", "hour", "hours", "stunden", "heures", "horas"]),
+    ];
+    let is_unit = |words: &[&str]| words.iter().any(|word| word.eq_ignore_ascii_case(unit));
+    match UNITS.iter().find(|(_, words)| is_unit(words)) {
+        Some((seconds, _)) => Some(amount * seconds),
+        None if is_unit(&["ms", "millisecond", "milliseconds", "msec"]) => Some(amount / 1000.0),
+        None => None,
     }
 }

@@ -220,3 +220,28 @@ fn without_none(text: &str) -> String {
     }
     words.concat()
 }
+
+/// Returns true for what a checker prints at its end, and for counts only: "2 errors, 0 warnings", "1 failed, 11 passed", "errors: 17, hits: 3".
+pub(super) fn is_report(lower: &str) -> bool {
+    let is_summary = |line: &str| {
+        let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+        if digits == 0 {
+            return false;
+        }
+        let rest = line[digits..].trim_start();
+        let found = ["error", "failed", "failure", "warning", "problem", "passed", "fehler"];
+        found.iter().any(|word| rest.starts_with(word))
+            && [", ", " in "].iter().any(|joint| rest.contains(joint))
+            && rest.bytes().any(|byte| byte.is_ascii_digit())
+    };
+    let is_count = |part: &str| {
+        let counted = part.rsplit_once(':').map(|(name, count)| (name.trim(), count.trim()));
+        counted.is_some_and(|(name, count)| {
+            let digits = count.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
+            digits > 0 && !name.is_empty() && count[digits..].split_whitespace().count() <= 3
+        })
+    };
+    let mut parts = lower.lines().flat_map(|line| line.split(',')).filter(|part| !part.trim().is_empty());
+    lower.lines().any(|line| is_summary(line.trim()))
+        || parts.next().is_some_and(is_count) && parts.next().is_some_and(is_count) && parts.all(is_count)
+}

@@ -2,10 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::content::{beginning, own_words};
-use super::mentions::words_of;
+use super::content::{is_report, own_words};
 use super::words::{BEGINNINGS, COMPLAINTS};
-use super::{Statement, plain};
 use crate::failure_fields::{
     REASONS, SUCCESSES, has_any, has_error, is_about_a_link, is_about_the_call, is_error, is_failed_status, is_failure,
     is_nothing, lists_statuses, says_no,
@@ -18,10 +16,6 @@ const RESULT_KEYS: &[&str] = &["data", "result", "results", "rows", "items", "co
 
 /// The maximum length of a text that is searched for complaints; longer ones are documents if they do not begin as errors do.
 const MAX_PROSE_BYTES: usize = 600;
-/// The maximum length of a text that complains without the words of a complaint.
-const MAX_COMPLAINT_BYTES: usize = 240;
-/// Words of a text that says that a call came too early, in lower case.
-const EARLY: [&str; 8] = ["too soon", "too early", "not yet", " yet", "ready in", "give it", "come back", "next one"];
 /// The maximum number of lines of such a text.
 const MAX_PROSE_LINES: usize = 6;
 
@@ -32,7 +26,7 @@ pub(super) fn reports_error(text: &str) -> bool {
 }
 
 /// Returns true if a short prose text has a word of complaint where it tells something by itself.
-pub(super) fn complains(text: &str) -> bool {
+fn complains(text: &str) -> bool {
     let lower = text.trim().to_lowercase();
     let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
     let is_prose = text.len() <= MAX_PROSE_BYTES && lines <= MAX_PROSE_LINES && !is_document(&lower);
@@ -41,7 +35,7 @@ pub(super) fn complains(text: &str) -> bool {
 }
 
 /// Tells whether a text reports an error, if it says so as programs do; `None` if only its words can tell.
-pub(super) fn reports_plainly(text: &str) -> Option<bool> {
+fn reports_plainly(text: &str) -> Option<bool> {
     let text = text.trim();
     if text.is_empty() || ["undefined", "null", "none", "nan"].iter().any(|word| text.eq_ignore_ascii_case(word)) {
         return Some(false);
@@ -190,31 +184,6 @@ fn is_statistic(head: &str) -> bool {
     let number = value[..digits].trim_end_matches('.').parse::<f64>();
     // "error: 404" and "failed request: 500" are errors.
     number.is_ok_and(|number| is_counted && (is_named && !(400.0..600.0).contains(&number) || number == 0.0))
-}
-
-/// Returns true for what a checker prints at its end, and for counts only: "2 errors, 0 warnings", "1 failed, 11 passed", "errors: 17, hits: 3".
-fn is_report(lower: &str) -> bool {
-    let is_summary = |line: &str| {
-        let digits = line.bytes().take_while(u8::is_ascii_digit).count();
-        if digits == 0 {
-            return false;
-        }
-        let rest = line[digits..].trim_start();
-        let found = ["error", "failed", "failure", "warning", "problem", "passed", "fehler"];
-        found.iter().any(|word| rest.starts_with(word))
-            && [", ", " in "].iter().any(|joint| rest.contains(joint))
-            && rest.bytes().any(|byte| byte.is_ascii_digit())
-    };
-    let is_count = |part: &str| {
-        let counted = part.rsplit_once(':').map(|(name, count)| (name.trim(), count.trim()));
-        counted.is_some_and(|(name, count)| {
-            let digits = count.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
-            digits > 0 && !name.is_empty() && count[digits..].split_whitespace().count() <= 3
-        })
-    };
-    let mut parts = lower.lines().flat_map(|line| line.split(',')).filter(|part| !part.trim().is_empty());
-    lower.lines().any(|line| is_summary(line.trim()))
-        || parts.next().is_some_and(is_count) && parts.next().is_some_and(is_count) && parts.all(is_count)
 }
 
 /// Returns true if a text in lower case explains what errors are, or when there is one: documentation, a definition, a chapter.
@@ -370,7 +339,7 @@ fn is_list_of_issues(items: &[Value]) -> bool {
 }
 
 /// Returns true if the first sentence of a text in lower case says that something was done.
-fn begins_with_success(lower: &str) -> bool {
+pub(super) fn begins_with_success(lower: &str) -> bool {
     const DONE: &[&str] = &[
         "created",
         "saved",
@@ -449,7 +418,7 @@ fn is_bad_status(object: &Map<String, Value>) -> bool {
 }
 
 /// Returns true for a short text of sentences that is none of a document, an explanation or a count.
-fn is_short_prose(text: &str, lower: &str) -> bool {
+pub(super) fn is_short_prose(text: &str, lower: &str) -> bool {
     let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
     text.len() <= MAX_PROSE_BYTES
         && lines <= MAX_PROSE_LINES
@@ -457,77 +426,6 @@ fn is_short_prose(text: &str, lower: &str) -> bool {
         && !is_explanation(lower)
         && !is_statistic(lower)
         && !lower.starts_with(['{', '[', '<'])
-}
-
-/// Returns true if a text that does not say that it reports an error may be a complaint about what was sent.
-pub(super) fn may_complain(text: &str) -> bool {
-    let lower = text.trim().to_lowercase();
-    text.len() <= MAX_COMPLAINT_BYTES
-        && is_short_prose(text, &lower)
-        && !begins_with_success(&lower)
-        && !own_words(&lower).is_empty()
-}
-
-/// Returns true if a text about what was sent says of it that it has to be otherwise: "Stars run 1 through 5" where 7 were sent.
-pub(super) fn contradicts_call(text: &str, statements: &[Statement], sent: &Value) -> bool {
-    let lower = text.to_lowercase();
-    let is_one = !text.trim().contains('\n')
-        && !text.match_indices(". ").any(|(at, _)| text[at + 2..].starts_with(char::is_uppercase));
-    let is_alone = is_one && sent.as_object().is_some_and(|sent| sent.len() == 1);
-    let shows = |value: &Value| match value {
-        Value::String(sent) => sent.len() > 1 && has_words(&lower, &sent.to_lowercase()),
-        Value::Number(sent) => has_words(&lower, &sent.to_string()),
-        _ => false,
-    };
-    let is_about = |field: &str| {
-        let is_shown = crate::paths::get(sent, field).is_some_and(shows);
-        is_shown || words_of(field).any(|word| word.len() > 2 && lower.contains(&word.to_lowercase()))
-    };
-    let is_negative =
-        [" not ", "n't ", " no ", "instead"].iter().any(|word| lower.contains(word)) || lower.starts_with("no ");
-    let shows_any = || sent.as_object().is_some_and(|sent| sent.values().any(shows));
-    statements.iter().any(|statement| match statement {
-        Statement::Delay { .. } => EARLY.iter().any(|words| lower.contains(words)),
-        Statement::Suggest { .. } => is_negative && shows_any(),
-        Statement::Value { field, .. } | Statement::Options { field, .. } => {
-            plain::contradicts(statement, sent) && is_about(field)
-        }
-        _ => {
-            let about = statement.field().is_some_and(|field| is_about(field) || is_alone);
-            about && plain::contradicts(statement, sent)
-        }
-    })
-}
-
-/// Returns true if a text has these words, and not as a part of others.
-fn has_words(text: &str, words: &str) -> bool {
-    let is_end = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
-    text.match_indices(words)
-        .any(|(at, found)| is_end(text[..at].chars().next_back()) && is_end(text[at + found.len()..].chars().next()))
-}
-
-/// Returns true if a short text that says what to do reports an error, although none of its words says so.
-pub(super) fn implies_error(text: &str, statements: &[Statement], words: &[String]) -> bool {
-    let lower = text.trim().to_lowercase();
-    let is_prose = is_short_prose(text, &lower);
-    let has_succeeded = || begins_with_success(&lower) || own_words(&lower).is_empty();
-    let is_negative =
-        lower.starts_with("no ") || lower.contains(" not ") || lower.contains("n't ") || lower.contains("instead");
-    let says = |statement: &Statement| match statement {
-        Statement::Narrow { .. } | Statement::Page { .. } | Statement::Example { .. } | Statement::Fault { .. } => {
-            false
-        }
-        Statement::Suggest { .. } | Statement::Value { .. } | Statement::Actions { .. } | Statement::Lookup { .. } => {
-            is_negative
-        }
-        _ => true,
-    };
-    // What follows later is content.
-    let end = beginning(&lower).len();
-    let is_told = |words: &String| lower.find(&words.to_lowercase()).is_none_or(|at| at < end);
-    is_prose
-        && !has_succeeded()
-        && statements.iter().zip(words).any(|(statement, words)| says(statement) && is_told(words))
 }
 
 /// Returns true if a text in lower case is a mail, a log, a table, a page, or a list of what was found.

@@ -5,6 +5,7 @@ use std::ops::Range;
 use serde_json::Value;
 
 use super::{Argument, Plain};
+use crate::reading::advice::in_seconds;
 use crate::reading::bounds::{is_of_occasions, number_at};
 use crate::reading::lists::sentence;
 use crate::reading::tokens::{Token, TokenKind};
@@ -12,31 +13,8 @@ use crate::reading::words::{
     CHARACTERS, CODES, DATE_LIMITS, HIGHEST, LIMITS, LOWEST, RANGE_JOINTS, SOON, WAITING_WORDS,
 };
 use crate::reading::{Relation, Statement};
+use crate::wrong_values::is_date;
 
-/// The seconds of units of time.
-const SECONDS: [(&str, f64); 21] = [
-    ("ms", 0.001),
-    ("s", 1.0),
-    ("sec", 1.0),
-    ("secs", 1.0),
-    ("second", 1.0),
-    ("seconds", 1.0),
-    ("sekunden", 1.0),
-    ("secondes", 1.0),
-    ("segundos", 1.0),
-    ("min", 60.0),
-    ("mins", 60.0),
-    ("minute", 60.0),
-    ("minutes", 60.0),
-    ("minuten", 60.0),
-    ("minutos", 60.0),
-    ("h", 3600.0),
-    ("hour", 3600.0),
-    ("hours", 3600.0),
-    ("stunden", 3600.0),
-    ("heures", 3600.0),
-    ("horas", 3600.0),
-];
 /// Arguments whose names say how much of a result is wanted. Numbers in results are seldom about them.
 const AMOUNTS: [&str; 6] = ["limit", "page", "offset", "size", "count", "tail"];
 
@@ -83,8 +61,7 @@ impl<'t> Plain<'t, '_> {
             number_at(tokens, at)?
         };
         let token = tokens.get(unit)?;
-        let (_, seconds) = SECONDS.iter().find(|(name, _)| token.is_word(name))?;
-        Some((amount * seconds, unit))
+        Some((in_seconds(amount, token.text)?, unit))
     }
 
     /// Reads two limits: "Stars run 1 through 5."
@@ -184,7 +161,7 @@ impl<'t> Plain<'t, '_> {
             let is_pronoun = !one && (token.is_word("one") || token.is_word("zero"));
             let is_code = before.is_some_and(|before| before.is_one_of(&CODES) || before.is_symbol("#/.[$€=&"));
             let unit = self.tokens.get(end);
-            let is_time = unit.is_some_and(|unit| SECONDS.iter().any(|(name, _)| unit.is_word(name)))
+            let is_time = unit.is_some_and(|unit| in_seconds(1.0, unit.text).is_some())
                 && !self.arguments.iter().any(|argument| argument.named.contains(&end));
             let is_part = unit.is_some_and(|unit| unit.is_symbol("/%")) && !one || is_of_occasions(&self.tokens, end);
             let is_sent = self.arguments.iter().any(|argument| argument.value.as_f64() == Some(value));
@@ -230,14 +207,4 @@ impl<'t> Plain<'t, '_> {
         let relation = if is_later { Relation::AtMost } else { Relation::AtLeast };
         vec![Statement::Compared { field: argument.name.to_owned(), relation, other: date.to_owned() }]
     }
-}
-
-/// Returns true for a date as ISO 8601 writes it.
-pub(super) fn is_date(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    bytes.len() == 10
-        && bytes.iter().enumerate().all(|(at, byte)| match at {
-            4 | 7 => *byte == b'-',
-            _ => byte.is_ascii_digit(),
-        })
 }

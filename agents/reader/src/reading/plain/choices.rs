@@ -15,6 +15,7 @@ use crate::reading::words::{
     CALLED, CURRENT_WORDS, EVERYDAY, HINTING, LIMITS, LIST_JOINTS, LISTING, REPLACED, SUGGESTING, TOOL_VERBS,
     WORDS_BETWEEN,
 };
+use crate::wrong_values::is_date;
 
 /// Shorter texts are close to many words.
 const MIN_CLOSE_CHARS: usize = 3;
@@ -281,7 +282,7 @@ impl<'t> Plain<'t, '_> {
                         && !sent.contains(' ')
                         && !list.values.iter().any(|value| value.contains(' '))
                         && (digits(sent) || !list.values.iter().all(|value| digits(value)))
-                        && !super::amounts::is_date(sent)
+                        && !is_date(sent)
                 }
                 Value::Number(number) => {
                     !is_item(&number.to_string()) && list.values.iter().all(|value| value.parse::<f64>().is_ok())
@@ -428,31 +429,14 @@ pub(super) fn is_close(sent: &str, word: &str) -> bool {
     if sent.len().abs_diff(word.len()) > 4 || first != other_first && last != other_last && !is_case_only() {
         return false;
     }
-    let (a, b): (Vec<char>, Vec<char>) = (sent.to_lowercase().chars().collect(), word.to_lowercase().chars().collect());
+    let (a, b) = (sent.to_lowercase(), word.to_lowercase());
     if a == b {
         return sent != word;
     }
-    let shorter = a.len().min(b.len());
-    if shorter < MIN_CLOSE_CHARS || a.len().abs_diff(b.len()) > 2 || is_same_word(sent, word) {
+    let (length, other_length) = (a.chars().count(), b.chars().count());
+    let shorter = length.min(other_length);
+    if shorter < MIN_CLOSE_CHARS || length.abs_diff(other_length) > 2 || is_same_word(sent, word) {
         return false;
     }
-    distance(&a, &b) <= (shorter / 3).clamp(1, 3)
-}
-
-/// Returns the number of letters that are added, left out, changed or swapped.
-fn distance(a: &[char], b: &[char]) -> usize {
-    let mut before: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for (i, left) in a.iter().enumerate() {
-        let mut row = vec![i + 1];
-        for (j, right) in b.iter().enumerate() {
-            let mut least = (last[j] + usize::from(left != right)).min(last[j + 1] + 1).min(row[j] + 1);
-            if i > 0 && j > 0 && a[i - 1] == *right && *left == b[j - 1] {
-                least = least.min(before[j - 1] + 1);
-            }
-            row.push(least);
-        }
-        before = std::mem::replace(&mut last, row);
-    }
-    last.last().copied().unwrap_or_default()
+    strsim::osa_distance(&a, &b) <= (shorter / 3).clamp(1, 3)
 }

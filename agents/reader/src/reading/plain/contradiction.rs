@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::amounts::is_date;
 use crate::paths;
 use crate::reading::{ExpectedFormat, Relation, Statement};
 use crate::repair::{has_type, is_among, is_within};
+use crate::wrong_values::is_date;
 
 /// Returns true if what was sent does not keep to a statement.
 pub(in crate::reading) fn contradicts(statement: &Statement, sent: &Value) -> bool {
