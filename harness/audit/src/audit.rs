@@ -43,7 +43,7 @@ pub struct Options {
     pub allow_writes: bool,
     /// True if no wrong call is made: only the base calls are found.
     pub base_only: bool,
-    /// The time for a call, which is sent again after half of it.
+    /// The time for a call. That of a tool that only reads is sent again after half of it.
     pub call_timeout: Duration,
     /// Set to true from elsewhere, it ends the audit before its next call.
     pub stop: Arc<AtomicBool>,
@@ -120,6 +120,7 @@ fn audit_in<'s, 'e>(
         scope,
         start,
         server: Some(server),
+        only_reads: true,
         stray_lines: 0,
         next: VecDeque::new(),
         ending: Vec::new(),
@@ -139,6 +140,7 @@ fn audit_in<'s, 'e>(
             auditor.let_go();
         }
         is_fresh = definition.is_read_only();
+        auditor.only_reads = is_fresh;
         // Each tool that may write is followed by another server, but for the last one.
         let later = known[at..known.len() - 1].iter().filter(|(tool, ..)| !tool.is_read_only()).count();
         auditor.prepare(later);
@@ -237,6 +239,8 @@ pub(crate) struct Auditor<'s, 'e> {
     start: &'e (dyn Fn() -> Result<Server, AuditError> + Sync),
     /// `None` after it ended.
     pub(crate) server: Option<Server>,
+    /// True while a tool is audited that only reads, so that a call may be made twice.
+    only_reads: bool,
     /// The lines that are no messages, before the last call.
     stray_lines: usize,
     /// The servers for later tools, which start while this one is audited.
@@ -372,7 +376,8 @@ impl Auditor<'_, '_> {
         Ok(())
     }
 
-    /// Calls a tool, and again while there is no answer after half of the time. A server that has ended is started again for the next call.
+    /// Calls a tool, and again while there is no answer after half of the time, unless it may write twice. A server that has ended is started
+    /// again for the next call.
     pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Result<Called, AuditError> {
         if self.options.stop.load(Ordering::Relaxed) {
             return Err(AuditError::Interrupted);
@@ -396,7 +401,8 @@ impl Auditor<'_, '_> {
             text
         };
         // It is read as it is, and masked in the report.
-        match server.session.call_again(tool, &arguments, self.options.call_timeout) {
+        let time = self.options.call_timeout;
+        match server.session.call_unmasked(tool, &arguments, time, self.only_reads.then_some(time / 2)) {
             Ok(answer) => Ok(Called::Answered(Box::new(Answer::new(&answer, &hide_folder)))),
             Err(error @ McpError::Stopped) => Err(error.into()),
             Err(error) => {

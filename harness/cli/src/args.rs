@@ -392,7 +392,7 @@ pub(crate) struct AuditArgs {
     pub(crate) allow_writes: bool,
     #[command(flatten)]
     pub(crate) fixture: FixtureArgs,
-    /// The time limit of a call, in seconds. A call that is not answered after half of it is sent again.
+    /// The time limit of a call, in seconds. A call of a tool that only reads is sent again after half of it.
     #[arg(long, value_name = "SECONDS", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub(crate) call_timeout: u32,
     /// Exit 1 if the score is below this, or unknown, or if the schema of a tool is broken.

@@ -18,7 +18,7 @@ pub struct CallAnswer {
     pub elapsed: Duration,
 }
 
-/// What was answered to a call.
+/// The result, the error or the silence with which a server met a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CallOutcome {
     /// `result`, as it was sent.

@@ -166,20 +166,11 @@ impl StdioSession {
     /// # Errors
     /// [`McpError`] if the server ended, closed its output, or sends what is not MCP.
     pub fn call(&mut self, tool: &str, arguments: &Value, timeout: Duration) -> Result<CallAnswer, McpError> {
-        self.call_within(tool, arguments, timeout, None).map(CallAnswer::masked)
+        self.call_unmasked(tool, arguments, timeout, None).map(CallAnswer::masked)
     }
 
-    /// Like [`StdioSession::call`], with the answer as the server sent it. A call that is not answered after half of `timeout` is sent again.
-    pub(crate) fn call_again(
-        &mut self,
-        tool: &str,
-        arguments: &Value,
-        timeout: Duration,
-    ) -> Result<CallAnswer, McpError> {
-        self.call_within(tool, arguments, timeout, Some(timeout / 2))
-    }
-
-    fn call_within(
+    /// Like [`StdioSession::call`], with the answer as the server sent it. A call that is not answered after the time of `again` is sent a second time.
+    pub(crate) fn call_unmasked(
         &mut self,
         tool: &str,
         arguments: &Value,

@@ -96,14 +96,20 @@ impl McpSession {
     }
 
     /// Like [`McpSession::call`], with the answer as the server sent it: whoever reads it masks what is kept of it. A call that is not answered
-    /// after half of `timeout` is sent again, and the answer to the second counts if the first gets none in time.
+    /// after the time of `again` is sent a second time, whose answer counts if the first gets none in time.
     ///
     /// # Errors
     /// [`McpError`] if the server gives no more answers.
-    pub fn call_again(&mut self, tool: &str, arguments: &Value, timeout: Duration) -> Result<CallAnswer, McpError> {
+    pub fn call_unmasked(
+        &mut self,
+        tool: &str,
+        arguments: &Value,
+        timeout: Duration,
+        again: Option<Duration>,
+    ) -> Result<CallAnswer, McpError> {
         match self {
-            McpSession::Stdio(session) => session.call_again(tool, arguments, timeout),
-            McpSession::Http(session) => session.call_again(tool, arguments, timeout),
+            McpSession::Stdio(session) => session.call_unmasked(tool, arguments, timeout, again),
+            McpSession::Http(session) => session.call_unmasked(tool, arguments, timeout, again),
         }
     }
 }

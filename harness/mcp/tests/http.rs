@@ -214,7 +214,8 @@ fn a_call_without_an_answer_is_sent_again_after_half_of_its_time() {
     let endpoint = Endpoint::Url(Address::new(&url, None).unwrap());
     let supervisor = Supervisor::new("none".into(), Arc::default());
     let mut session = McpSession::start(&supervisor, &endpoint, &LIMITS).unwrap();
-    let answer = session.call_again("echo", &json!({"text": "hello"}), Duration::from_secs(6)).unwrap();
+    let (time, again) = (Duration::from_secs(6), Some(Duration::from_secs(3)));
+    let answer = session.call_unmasked("echo", &json!({"text": "hello"}), time, again).unwrap();
     assert_eq!(answer.outcome, CallOutcome::Result(json!({"content": [{"type": "text", "text": "hello"}]})));
     assert_eq!(calls.load(Ordering::Relaxed), 2);
 }

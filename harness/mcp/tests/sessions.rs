@@ -204,11 +204,12 @@ fn a_late_answer_is_not_that_of_the_next_call() {
 
 /// The first of two calls is answered if it can be, and the second leaves no trace.
 #[test]
-fn a_call_without_an_answer_is_sent_again_after_half_of_its_time() {
+fn a_call_without_an_answer_is_sent_again() {
     let answer = |text: &str| {
         let endpoint = Endpoint::Command(server("again"));
         let mut session = McpSession::start(&supervisor(), &endpoint, &LIMITS).unwrap();
-        let call = session.call_again("echo", &json!({"text": text}), Duration::from_secs(6)).unwrap();
+        let (time, again) = (Duration::from_secs(6), Some(Duration::from_secs(3)));
+        let call = session.call_unmasked("echo", &json!({"text": text}), time, again).unwrap();
         // It begins with a call that is not answered, so that all lines before were read.
         let end = session.call("echo", &json!({"text": "end"}), SHORT).unwrap();
         assert_eq!((end.outcome, session.defects()), (CallOutcome::TimedOut, &Defects::default()), "{text}");
