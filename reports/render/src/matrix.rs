@@ -63,7 +63,8 @@ pub(super) fn conclusion(matrix: &Matrix) -> String {
     };
     match (of(true), of(false)) {
         (better, worse) if better.is_empty() && worse.is_empty() => {
-            format!("No clear difference in success to {reference}.")
+            let speaks_of = if of_models.is_empty() { "No" } else { "For models, no" };
+            format!("{speaks_of} clear difference in success to {}.", plain_text(&matrix.reference))
         }
         (better, worse) if worse.is_empty() => format!("Better than {reference}: {better}. None is clearly worse."),
         (better, worse) if better.is_empty() => format!("Worse than {reference}: {worse}. None is clearly better."),

@@ -480,7 +480,7 @@ fn a_comparison_concludes_from_models_only() {
         matrix(&found, 200, false)
     };
     let [none, better] = [compared(5), compared(8)];
-    assert!(none.contains("No clear difference in success to all zod-json for models."), "{none}");
+    assert!(none.contains("For models, no clear difference in success to all zod-json."), "{none}");
     assert!(better.contains("Better than all zod-json for models: all fusion-xml. None is clearly worse."), "{better}");
 }
 
