@@ -1,4 +1,4 @@
-//! What a scenario answers to the calls of its script, and to the mistakes that are made first.
+//! Makes the calls of a scenario's script, and its mistakes, without an agent.
 
 use healbench_core::{EnvironmentError, Step, ToolCall};
 use healbench_engine::GuardedReply;

@@ -1,4 +1,4 @@
-//! What an agent would see in a scenario: the answers to the calls of its script, and to the mistakes.
+//! Prints the answers of a scenario to the calls of its script, and to the mistakes.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! What `explain` prints, and what `new --template` copies.
+//! The output of `explain`, and the files that `new --template` copies.
 
 use super::*;
 
