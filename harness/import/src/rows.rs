@@ -11,7 +11,7 @@ use healbench_core::{
 };
 use healbench_reader::reading::{Vocabulary, read};
 use healbench_store::EpisodeResult;
-use healbench_tokens::{TokenCounter, is_estimated};
+use healbench_tokens::{count_tokens, is_estimated};
 use serde_json::{Map, Value, json};
 
 use crate::redact::Redactor;
@@ -34,7 +34,6 @@ pub struct Rows {
     agents: HashMap<String, u32>,
     trials: HashMap<(u32, u32), u32>,
     shell_tools: BTreeSet<String>,
-    tokens: TokenCounter,
     redactor: Option<Redactor>,
 }
 
@@ -57,7 +56,6 @@ impl Rows {
             agents: HashMap::new(),
             trials: HashMap::new(),
             shell_tools: BTreeSet::new(),
-            tokens: TokenCounter::new(),
             redactor: redacts.then(Redactor::default),
         }
     }
@@ -76,7 +74,7 @@ impl Rows {
     pub fn add(&mut self, conversation: &Conversation) -> EpisodeResult {
         let episode = self.plan.len();
         self.list(conversation);
-        let mut rows = EpisodeRows::new(episode, &mut self.tokens);
+        let mut rows = EpisodeRows::new(episode);
         for event in &conversation.events {
             match event {
                 Event::User { text } => rows.add_user(text),
@@ -133,9 +131,8 @@ fn index_of<T>(known: &mut HashMap<String, u32>, axis: &mut Vec<T>, name: &str, 
 }
 
 /// The rows of a conversation so far.
-struct EpisodeRows<'t> {
+struct EpisodeRows {
     episode: u64,
-    tokens: &'t mut TokenCounter,
     prompt: Option<String>,
     prompt_tokens: u32,
     prose_tokens: u32,
@@ -162,11 +159,10 @@ struct Errors {
     shell_tools: BTreeSet<String>,
 }
 
-impl EpisodeRows<'_> {
-    fn new(episode: u64, tokens: &mut TokenCounter) -> EpisodeRows<'_> {
+impl EpisodeRows {
+    fn new(episode: u64) -> EpisodeRows {
         EpisodeRows {
             episode,
-            tokens,
             prompt: None,
             prompt_tokens: 0,
             prose_tokens: 0,
@@ -184,7 +180,7 @@ impl EpisodeRows<'_> {
     }
 
     fn add_user(&mut self, text: &str) {
-        let tokens = self.tokens.count(text);
+        let tokens = count_tokens(text);
         self.context_tokens += u64::from(tokens);
         if self.turns == 0 && self.prompt.is_none() {
             self.prompt = Some(text.to_owned());
@@ -200,7 +196,7 @@ impl EpisodeRows<'_> {
 
     fn add_turn(&mut self, turn: &Turn) {
         self.turns += 1;
-        let prose = self.tokens.count(&turn.text);
+        let prose = count_tokens(&turn.text);
         self.prose_tokens += prose;
         self.context_tokens += u64::from(prose);
         let usage = turn.usage.map(|(input, output)| Usage { input, output, ..Usage::default() });
@@ -229,7 +225,7 @@ impl EpisodeRows<'_> {
 
     fn add_call(&mut self, call: &Call, sent: &ToolCall) {
         let wire_text = sent.wire_text();
-        let request_tokens = self.tokens.count(&wire_text);
+        let request_tokens = count_tokens(&wire_text);
         let arguments: Arc<str> = canonical_json(&sent.arguments).into();
         let error = call.result.as_ref().and_then(|result| result.error);
         let key = (sent.tool.clone(), Arc::clone(&arguments));
@@ -241,7 +237,7 @@ impl EpisodeRows<'_> {
         if let Some(result) = &call.result {
             let response = ToolResponse { content: result.blocks.clone(), is_error: error.is_some() };
             let text = response.text();
-            (response_tokens, response_estimated) = (self.tokens.count(&text), is_estimated(&text));
+            (response_tokens, response_estimated) = (count_tokens(&text), is_estimated(&text));
             response_hash = response.hash();
             let unguarded_text = error.map(|_| result.text.clone());
             let (is_error, tokens) = (response.is_error, response_tokens);
