@@ -30,6 +30,7 @@ mod patterns;
 mod phrases;
 mod plain;
 mod prediction;
+mod relevance;
 mod segment;
 mod segments;
 mod sent_paths;
@@ -273,14 +274,15 @@ impl Statement {
 /// Reads `text` as the answer to a call with the arguments `sent`, or null if they are not known. `is_error` is what the protocol says of
 /// it; if that is `None`, the text itself decides. A text that reports no error has no statements but those about getting more of it.
 pub fn read(text: &str, vocabulary: &Vocabulary<'_>, sent: &Value, is_error: Option<bool>) -> Reading {
-    let says_error = is_error.unwrap_or_else(|| outcome::reports_error(text));
-    let is_document = outcome::is_document(&text.trim_start().to_lowercase());
+    let plainly = is_error.or_else(|| outcome::reports_plainly(text));
+    let says_error = plainly.unwrap_or_else(|| outcome::complains(text));
+    let is_document = content::is_document(&text.trim_start().to_lowercase());
     let mut found = read_all(text, vocabulary, sent, true, says_error);
     let is_implied = || is_error.is_none() && complaint::implies_error(text, &found.0, &found.1);
     let mut fails = says_error || is_implied();
     if !fails && is_error.is_none() && complaint::may_complain(text) {
         let as_error = read_all(text, vocabulary, sent, true, true);
-        if complaint::contradicts_call(text, &as_error.0, sent) {
+        if relevance::contradicts_call(text, &as_error.0, sent) {
             (fails, found) = (true, as_error);
         }
     }
@@ -295,7 +297,10 @@ pub fn read(text: &str, vocabulary: &Vocabulary<'_>, sent: &Value, is_error: Opt
         .into_iter()
         .zip(words)
         .filter(|(statement, _)| {
-            is_error && !is_document || matches!(statement, Statement::Narrow { .. } | Statement::Page { .. })
+            // What only complains, and of something else, gives no advice.
+            let is_about = plainly.is_some() || relevance::is_about_call(text, statement, sent);
+            is_error && !is_document && is_about
+                || matches!(statement, Statement::Narrow { .. } | Statement::Page { .. })
         })
         .unzip();
     let (statements, words) = without_met_types(statements, words, sent);

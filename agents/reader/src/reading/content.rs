@@ -18,6 +18,13 @@ pub(super) fn own_words(lower: &str) -> String {
     {
         return String::new();
     }
+    // Below a title stands content.
+    let is_told = lines.len() == 2 && lines[1].ends_with('.');
+    let is_title =
+        lines.len() > 1 && !is_told && !first.ends_with(['.', ':', '!', '?', ';', ',']) && first.contains(' ');
+    if is_title && !COMPLAINTS.iter().any(|words| first.contains(words)) {
+        return String::new();
+    }
     // A heading above a list of complaints is not one of its items, and a list may be all complaints.
     let complains = |line: &&str| COMPLAINTS.iter().any(|words| line.contains(words));
     let is_all_complaints = lines.iter().all(|line| complains(line) && !is_code(line)) && !first.starts_with('#');
@@ -29,6 +36,31 @@ pub(super) fn own_words(lower: &str) -> String {
     }
     let told: Vec<&str> = lines.iter().filter(|line| !is_code(line)).copied().collect();
     without_none(&beginning(&without_quoted(&told.join("\n"))))
+}
+
+/// Returns true for what a checker prints at its end, and for counts only: "2 errors, 0 warnings", "1 failed, 11 passed", "errors: 17, hits: 3".
+pub(super) fn is_report(lower: &str) -> bool {
+    let is_summary = |line: &str| {
+        let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+        if digits == 0 {
+            return false;
+        }
+        let rest = line[digits..].trim_start();
+        let found = ["error", "failed", "failure", "warning", "problem", "passed", "fehler"];
+        found.iter().any(|word| rest.starts_with(word))
+            && [", ", " in "].iter().any(|joint| rest.contains(joint))
+            && rest.bytes().any(|byte| byte.is_ascii_digit())
+    };
+    let is_count = |part: &str| {
+        let counted = part.rsplit_once(':').map(|(name, count)| (name.trim(), count.trim()));
+        counted.is_some_and(|(name, count)| {
+            let digits = count.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
+            digits > 0 && !name.is_empty() && count[digits..].split_whitespace().count() <= 3
+        })
+    };
+    let mut parts = lower.lines().flat_map(|line| line.split(',')).filter(|part| !part.trim().is_empty());
+    lower.lines().any(|line| is_summary(line.trim()))
+        || parts.next().is_some_and(is_count) && parts.next().is_some_and(is_count) && parts.all(is_count)
 }
 
 /// Returns the first sentence, and the second if the first tells a state: "The order is shipped. It cannot be changed."
@@ -209,39 +241,80 @@ fn without_none(text: &str) -> String {
     // A sign ends what a negation is about.
     let none_before = |before: &[&str]| {
         let near = before.iter().rev().take(3).take_while(|word| !word.trim_end().ends_with([':', ',', ';', '.']));
-        near.into_iter().any(|word| is_word(word.trim(), NONE))
+        near.into_iter().position(|word| is_word(word.trim(), NONE)).map(|distance| before.len() - 1 - distance)
     };
     let mut words: Vec<&str> = text.split_inclusive([' ', '\n']).collect();
     for at in 0..words.len() {
         let word = words[at].trim();
-        if is_word(word, STATES) && none_before(&words[..at]) {
+        // "0 blocked, 3 failed"
+        let is_counted = at > 0
+            && words[at - 1].trim().bytes().all(|byte| byte.is_ascii_digit())
+            && !words[at - 1].trim().is_empty();
+        if is_word(word, STATES) && is_counted {
             words[at] = " ";
+        } else if is_word(word, STATES)
+            && let Some(none) = none_before(&words[..at])
+        {
+            (words[none], words[at]) = (" ", " ");
         }
     }
     words.concat()
 }
 
-/// Returns true for what a checker prints at its end, and for counts only: "2 errors, 0 warnings", "1 failed, 11 passed", "errors: 17, hits: 3".
-pub(super) fn is_report(lower: &str) -> bool {
-    let is_summary = |line: &str| {
-        let digits = line.bytes().take_while(u8::is_ascii_digit).count();
-        if digits == 0 {
-            return false;
-        }
-        let rest = line[digits..].trim_start();
-        let found = ["error", "failed", "failure", "warning", "problem", "passed", "fehler"];
-        found.iter().any(|word| rest.starts_with(word))
-            && [", ", " in "].iter().any(|joint| rest.contains(joint))
-            && rest.bytes().any(|byte| byte.is_ascii_digit())
+/// Returns true for a mail: with a head, or signed.
+pub(super) fn is_mail(lower: &str) -> bool {
+    let ends = ["best,", "best regards", "kind regards", "regards", "cheers,", "yours"];
+    let is_signed = |line: &str| ends.iter().any(|words| line.starts_with(words));
+    lower.starts_with("from:") && lower.contains("\nsubject:") || lower.lines().skip(1).any(is_signed)
+}
+
+/// Returns true if a text in lower case is a mail, a log, a table, a page, or a list of what was found.
+pub(super) fn is_document(lower: &str) -> bool {
+    const BEGINNINGS: &[&str] = &[
+        "contents of ",
+        "content of ",
+        "results for",
+        "search results",
+        "found ",
+        "process started",
+        "showing ",
+        "here ",
+        "successfully",
+        "note:",
+        "release notes",
+        "# ",
+        "dear ",
+        "subject:",
+        "def ",
+        "ticket ",
+        "hi ",
+        "hi,",
+        "hi!",
+        "hello",
+    ];
+    let first = lower.lines().next().unwrap_or_default();
+    let is_result = |line: &str| line.starts_with(|c: char| c.is_ascii_digit()) && line.contains(" passed");
+    let is_summary = first.contains(" passed") || first.contains("no matches found") || lower.lines().any(is_result);
+    let is_dated = |line: &&str| {
+        line.get(..4).is_some_and(|year| year.bytes().all(|byte| byte.is_ascii_digit())) && line[4..].starts_with('-')
     };
-    let is_count = |part: &str| {
-        let counted = part.rsplit_once(':').map(|(name, count)| (name.trim(), count.trim()));
-        counted.is_some_and(|(name, count)| {
-            let digits = count.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
-            digits > 0 && !name.is_empty() && count[digits..].split_whitespace().count() <= 3
-        })
-    };
-    let mut parts = lower.lines().flat_map(|line| line.split(',')).filter(|part| !part.trim().is_empty());
-    lower.lines().any(|line| is_summary(line.trim()))
-        || parts.next().is_some_and(is_count) && parts.next().is_some_and(is_count) && parts.all(is_count)
+    let lines = lower.lines().filter(|line| !line.trim().is_empty()).count();
+    // The line below the heads of a table, or the count of its rows.
+    let is_rule =
+        |line: &str| line.matches('-').count() > 3 && line.chars().all(|c| matches!(c, '-' | '+' | '|' | ' ' | '='));
+    let has_rows = lines > 2 && (lower.lines().skip(1).take(2).any(is_rule) || lower.ends_with(" rows)"));
+    let is_log = lines > 2 && lower.lines().filter(is_dated).count() * 2 > lines;
+    let cells = |line: &str| line.matches([',', '|']).count();
+    let is_table = lines > 1 && first.trim().split("  ").filter(|cell| !cell.is_empty()).count() > 2
+        || lines > 2 && !first.contains([' ', ':', '.']) && cells(first) > 0
+        || lines > 1
+            && first.starts_with('|')
+            && lower.lines().all(|line| line.trim().is_empty() || line.starts_with('|'));
+    has_rows
+        || is_mail(lower)
+        || is_summary
+        || is_log
+        || is_table
+        || BEGINNINGS.iter().any(|word| first.starts_with(word))
+        || lower.contains("successfully")
 }

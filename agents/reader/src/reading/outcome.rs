@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::content::{is_report, own_words};
+use super::content::{is_document, is_mail, is_report, own_words};
 use super::words::{BEGINNINGS, COMPLAINTS};
 use crate::failure_fields::{
     REASONS, SUCCESSES, has_any, has_error, is_about_a_link, is_about_the_call, is_error, is_failed_status, is_failure,
@@ -26,7 +26,7 @@ pub(super) fn reports_error(text: &str) -> bool {
 }
 
 /// Returns true if a short prose text has a word of complaint where it tells something by itself.
-fn complains(text: &str) -> bool {
+pub(super) fn complains(text: &str) -> bool {
     let lower = text.trim().to_lowercase();
     let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
     let is_prose = text.len() <= MAX_PROSE_BYTES && lines <= MAX_PROSE_LINES && !is_document(&lower);
@@ -35,7 +35,7 @@ fn complains(text: &str) -> bool {
 }
 
 /// Tells whether a text reports an error, if it says so as programs do; `None` if only its words can tell.
-fn reports_plainly(text: &str) -> Option<bool> {
+pub(super) fn reports_plainly(text: &str) -> Option<bool> {
     let text = text.trim();
     if text.is_empty() || ["undefined", "null", "none", "nan"].iter().any(|word| text.eq_ignore_ascii_case(word)) {
         return Some(false);
@@ -66,7 +66,7 @@ fn reports_plainly(text: &str) -> Option<bool> {
         }
     }
     let lower = text.to_lowercase();
-    if is_explanation(&lower) {
+    if is_explanation(&lower) || is_mail(&lower) {
         return Some(false);
     }
     let head = lower.trim_start_matches(|c: char| !c.is_alphanumeric() && !"✖❌⚠<".contains(c));
@@ -426,56 +426,4 @@ pub(super) fn is_short_prose(text: &str, lower: &str) -> bool {
         && !is_explanation(lower)
         && !is_statistic(lower)
         && !lower.starts_with(['{', '[', '<'])
-}
-
-/// Returns true if a text in lower case is a mail, a log, a table, a page, or a list of what was found.
-pub(super) fn is_document(lower: &str) -> bool {
-    const BEGINNINGS: &[&str] = &[
-        "contents of ",
-        "content of ",
-        "results for",
-        "search results",
-        "found ",
-        "process started",
-        "showing ",
-        "here ",
-        "successfully",
-        "note:",
-        "release notes",
-        "# ",
-        "dear ",
-        "subject:",
-        "def ",
-        "ticket ",
-        "hi ",
-        "hi,",
-        "hi!",
-        "hello",
-    ];
-    let first = lower.lines().next().unwrap_or_default();
-    let is_mail = lower.starts_with("from:") && lower.contains("\nsubject:");
-    let is_result = |line: &str| line.starts_with(|c: char| c.is_ascii_digit()) && line.contains(" passed");
-    let is_summary = first.contains(" passed") || first.contains("no matches found") || lower.lines().any(is_result);
-    let is_dated = |line: &&str| {
-        line.get(..4).is_some_and(|year| year.bytes().all(|byte| byte.is_ascii_digit())) && line[4..].starts_with('-')
-    };
-    let lines = lower.lines().filter(|line| !line.trim().is_empty()).count();
-    // The line below the heads of a table, or the count of its rows.
-    let is_rule =
-        |line: &str| line.matches('-').count() > 3 && line.chars().all(|c| matches!(c, '-' | '+' | '|' | ' ' | '='));
-    let has_rows = lines > 2 && (lower.lines().skip(1).take(2).any(is_rule) || lower.ends_with(" rows)"));
-    let is_log = lines > 2 && lower.lines().filter(is_dated).count() * 2 > lines;
-    let cells = |line: &str| line.matches([',', '|']).count();
-    let is_table = lines > 1 && first.trim().split("  ").filter(|cell| !cell.is_empty()).count() > 2
-        || lines > 2 && !first.contains([' ', ':', '.']) && cells(first) > 0
-        || lines > 1
-            && first.starts_with('|')
-            && lower.lines().all(|line| line.trim().is_empty() || line.starts_with('|'));
-    has_rows
-        || is_mail
-        || is_summary
-        || is_log
-        || is_table
-        || BEGINNINGS.iter().any(|word| first.starts_with(word))
-        || lower.contains("successfully")
 }

@@ -13,6 +13,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
+pub(super) use self::choices::is_close;
 pub(super) use self::contradiction::contradicts;
 use super::Statement;
 use super::bounds::number_at;

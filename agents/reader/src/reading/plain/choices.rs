@@ -421,7 +421,7 @@ fn is_plain(word: &str) -> bool {
 }
 
 /// Returns true if a word is probably what somebody meant who sent another one.
-pub(super) fn is_close(sent: &str, word: &str) -> bool {
+pub(in crate::reading) fn is_close(sent: &str, word: &str) -> bool {
     let ends = |text: &str| (text.bytes().next().map(|b| b.to_ascii_lowercase()), text.bytes().next_back());
     // Hardly anybody mistypes both ends.
     let ((first, last), (other_first, other_last)) = (ends(sent), ends(word));
