@@ -21,10 +21,10 @@ use super::lists::sentence;
 use super::mentions::{is_same_word, words_of};
 use super::statement_reader::StatementReader;
 use super::tokens::{Token, TokenKind, lex};
-use super::words::{NAME_ENDS, WordList};
+use super::words::{CHARACTERS, NAME_ENDS, WordList};
 
 /// Longer texts are documents.
-const MAX_BYTES: usize = 600;
+const MAX_BYTES: usize = 300;
 /// Shorter words are no names in prose.
 const MIN_NAME_BYTES: usize = 3;
 
@@ -33,6 +33,8 @@ struct Plain<'t, 'v> {
     reader: &'t StatementReader<'v>,
     text: &'t str,
     tokens: Vec<Token<'t>>,
+    /// The numbers, each with the token after it.
+    amounts: Vec<Option<(f64, usize)>>,
     arguments: Vec<Argument<'t>>,
 }
 
@@ -64,9 +66,12 @@ pub(super) fn statements_of(text: &str, reader: &StatementReader<'_>) -> Vec<Sta
     }
     let mut tokens = Vec::with_capacity(text.len() / 5 + 4);
     lex(text, &mut tokens);
-    let amounts: Vec<Option<f64>> =
-        (0..tokens.len()).map(|at| number_at(&tokens, at).map(|(amount, _)| amount)).collect();
-    let mut plain = Plain { reader, text, tokens, arguments: Vec::new() };
+    // Only a number, a list and the length of a text may have a limit.
+    let is_sized = |argument: &Argument<'_>| argument.value.is_number() || argument.value.is_array();
+    let has_sizes = arguments.iter().any(is_sized) || tokens.iter().any(|token| token.is_one_of(&CHARACTERS));
+    let amount_at = |at: usize| if has_sizes { number_at(&tokens, at) } else { None };
+    let amounts: Vec<Option<(f64, usize)>> = (0..tokens.len()).map(amount_at).collect();
+    let mut plain = Plain { reader, text, tokens, amounts, arguments: Vec::new() };
     for argument in &mut arguments {
         let initials: Vec<u8> = words_of(argument.name)
             .filter_map(|word| word.bytes().next())
@@ -76,7 +81,7 @@ pub(super) fn statements_of(text: &str, reader: &StatementReader<'_>) -> Vec<Sta
             plain.tokens[*at].text.bytes().next().is_some_and(|byte| initials.contains(&byte.to_ascii_lowercase()))
         };
         let named: Vec<usize> = plain.all().filter(begins).filter(|at| plain.names_at(argument, *at)).collect();
-        let shown: Vec<usize> = plain.all().filter(|at| plain.shows_at(argument, *at, &amounts)).collect();
+        let shown: Vec<usize> = plain.all().filter(|at| plain.shows_at(argument, *at)).collect();
         (argument.named, argument.shown) = (named, shown);
     }
     plain.arguments = arguments;
@@ -150,7 +155,7 @@ impl<'t> Plain<'t, '_> {
         argument.shown.iter().any(|at| range.contains(at))
     }
 
-    fn shows_at(&self, argument: &Argument<'_>, at: usize, amounts: &[Option<f64>]) -> bool {
+    fn shows_at(&self, argument: &Argument<'_>, at: usize) -> bool {
         let token = &self.tokens[at];
         match argument.value {
             Value::String(text) => {
@@ -160,10 +165,10 @@ impl<'t> Plain<'t, '_> {
                     && (token.text.eq_ignore_ascii_case(text)
                         || token.kind != TokenKind::Quoted
                             && text.len() > token.text.len()
-                            && text.contains(|c: char| !c.is_alphanumeric())
-                            && self.rest_at(at).starts_with(text.as_str()))
+                            && self.rest_at(at).starts_with(text.as_str())
+                            && text.contains(|c: char| !c.is_alphanumeric()))
             }
-            Value::Number(number) => amounts[at].is_some() && number.as_f64() == amounts[at],
+            Value::Number(number) => self.amounts[at].is_some_and(|(amount, _)| number.as_f64() == Some(amount)),
             Value::Bool(truth) => token.is_word(if *truth { "true" } else { "false" }),
             _ => false,
         }

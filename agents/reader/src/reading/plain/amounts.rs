@@ -152,7 +152,7 @@ impl<'t> Plain<'t, '_> {
         let mut found = Vec::new();
         let mut at = 0;
         while at < self.tokens.len() {
-            let Some((value, end)) = number_at(&self.tokens, at) else {
+            let Some((value, end)) = self.amounts[at] else {
                 at += 1;
                 continue;
             };

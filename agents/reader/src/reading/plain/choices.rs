@@ -42,11 +42,12 @@ impl<'t> Plain<'t, '_> {
             if !matches!(token.kind, TokenKind::Word | TokenKind::Quoted) || token.text.len() < 4 {
                 continue;
             }
-            let Some((tool, action)) = self.reader.vocabulary.resolve_action(token.text) else { continue };
             let is_subject = self.tokens.get(at + 1).is_some_and(|next| next.is_one_of(&TOOL_VERBS));
             let is_called = at > 0 && self.tokens[at - 1].is_one_of(&CALLED)
                 || at > 1 && self.tokens[at - 1].is_symbol(":") && self.tokens[at - 2].is_one_of(&CALLED);
-            if is_subject || is_called {
+            if (is_subject || is_called)
+                && let Some((tool, action)) = self.reader.vocabulary.resolve_action(token.text)
+            {
                 return vec![Statement::Suggest { tool: Some(tool), action }];
             }
         }
@@ -87,6 +88,9 @@ impl<'t> Plain<'t, '_> {
     pub(super) fn names(&self) -> Vec<Statement> {
         for range in self.sentences() {
             let tokens = &self.tokens[range.clone()];
+            if !tokens.iter().any(|token| token.is_one_of(&REPLACED) || token.is_word("not")) {
+                continue;
+            }
             let is_sent = |token: &&Token<'_>| self.arguments.iter().any(|argument| argument.name == token.text);
             let is_other = |token: &&Token<'_>| {
                 matches!(token.kind, TokenKind::Word | TokenKind::Quoted)
@@ -96,9 +100,7 @@ impl<'t> Plain<'t, '_> {
             };
             let old = tokens.iter().filter(is_sent).collect::<Vec<_>>();
             let new = tokens.iter().filter(is_other).collect::<Vec<_>>();
-            if let ([old], [new]) = (&old[..], &new[..])
-                && (tokens.iter().any(|token| token.is_one_of(&REPLACED) || token.is_word("not")))
-            {
+            if let ([old], [new]) = (&old[..], &new[..]) {
                 return vec![Statement::Rename { field: old.text.to_owned(), name: new.text.to_owned() }];
             }
         }
@@ -107,7 +109,8 @@ impl<'t> Plain<'t, '_> {
 
     /// Reads the value that stands in place of the one that was sent: "v1 is gone, use v3", "No branch mian. Closest match: main".
     pub(super) fn replacements(&self) -> Vec<Statement> {
-        let words = self.candidates();
+        let has_texts = self.arguments.iter().any(|argument| argument.value.is_string());
+        let words = if has_texts { self.candidates() } else { Vec::new() };
         for argument in &self.arguments {
             let Some(sent) = argument.value.as_str().filter(|sent| sent.chars().count() <= 60 && !sent.is_empty())
             else {
@@ -118,7 +121,8 @@ impl<'t> Plain<'t, '_> {
             let mut alike: Vec<&str> = Vec::new();
             for (word, at) in &words {
                 let (near, is_alike) = (is_close(sent, word), is_shown && !is_plain(word));
-                if !near && !is_alike || self.is_of_a_holder(*at) {
+                let is_no_value = || self.is_of_a_holder(*at) || self.is_known_name(word) || json_type(word).is_some();
+                if !near && !is_alike || is_no_value() {
                     continue;
                 }
                 let range = sentence(&self.tokens, *at);
@@ -194,7 +198,7 @@ impl<'t> Plain<'t, '_> {
             };
             let word = ["'s", "’s"].iter().find_map(|end| word.strip_suffix(end)).unwrap_or(word);
             until = start + word.len();
-            if !word.is_empty() && !self.is_known_name(word) && !self.is_sent(word) && json_type(word).is_none() {
+            if !word.is_empty() && !self.is_sent(word) {
                 found.push((word, at));
             }
         }
@@ -323,9 +327,12 @@ impl<'t> Plain<'t, '_> {
     fn list_at(&self, at: usize) -> Option<(Listed<'t>, usize)> {
         let tokens = &self.tokens;
         let before = tokens.get(at.checked_sub(1)?)?;
-        let range = sentence(tokens, at);
         let is_named = |at: usize| self.arguments.iter().any(|argument| argument.named.contains(&at));
-        let is_announced = before.is_symbol(":") || before.is_one_of(&LISTING) || at > range.start && is_named(at - 1);
+        let is_announced = before.is_symbol(":") || before.is_one_of(&LISTING) || is_named(at - 1);
+        if !is_announced {
+            return None;
+        }
+        let range = sentence(tokens, at);
         let is_item = |token: &&Token<'t>| {
             matches!(token.kind, TokenKind::Word | TokenKind::Quoted | TokenKind::Number)
                 && !token.is_one_of(&LIST_JOINTS)
@@ -360,7 +367,7 @@ impl<'t> Plain<'t, '_> {
         };
         let are_numbers = values.iter().filter(|value| value.parse::<f64>().is_ok()).count();
         let is_list = is_list && (joined || are_numbers == 0 || are_numbers == values.len());
-        (is_announced && is_list && values.iter().all(is_value))
+        (is_list && values.iter().all(is_value))
             .then_some((Listed { values, start: range.start, at, is_below: false }, next))
     }
 
