@@ -41,6 +41,8 @@ mod values;
 mod vocabulary;
 mod words;
 
+use std::borrow::Cow;
+
 use healbench_core::{ErrorKind, ErrorReading, Object};
 use serde_json::Value;
 
@@ -274,8 +276,11 @@ impl Statement {
 /// Reads `text` as the answer to a call with the arguments `sent`, or null if they are not known. `is_error` is what the protocol says of
 /// it; if that is `None`, the text itself decides. A text that reports no error has no statements but those about getting more of it.
 pub fn read(text: &str, vocabulary: &Vocabulary<'_>, sent: &Value, is_error: Option<bool>) -> Reading {
-    let plainly = is_error.or_else(|| outcome::reports_plainly(text));
-    let says_error = plainly.unwrap_or_else(|| outcome::complains(text));
+    // What was sent may be called an error, and is none.
+    let is_prose = !text.trim_start().starts_with(['{', '[']);
+    let own = if is_error.is_none() && is_prose { content::without_sent(text, sent) } else { Cow::Borrowed(text) };
+    let plainly = is_error.or_else(|| outcome::reports_plainly(&own));
+    let says_error = plainly.unwrap_or_else(|| outcome::complains(&own));
     let is_document = content::is_document(&text.trim_start().to_lowercase());
     let mut found = read_all(text, vocabulary, sent, true, says_error);
     let is_implied = || is_error.is_none() && complaint::implies_error(text, &found.0, &found.1);

@@ -1,6 +1,10 @@
 //! Content in which words of errors stand: mails, programs, lists, pages and counts.
 
-use super::words::COMPLAINTS;
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::words::{BEGINNINGS, COMPLAINTS};
 
 /// Returns the part of a prose text in lower case in which complaints count: without what is quoted or in parentheses, without what a
 /// program prints or a list shows, and without the words that something is *not* missing or wrong. Empty for a list, for code and for records
@@ -259,6 +263,27 @@ fn without_none(text: &str) -> String {
         }
     }
     words.concat()
+}
+
+/// Returns a text without the sent values in it that have a word of complaint, such as the address "Error Lane 5".
+pub(super) fn without_sent<'t>(text: &'t str, sent: &Value) -> Cow<'t, str> {
+    match sent {
+        Value::String(value) if value.len() > 3 && text.contains(value.as_str()) => {
+            let lower = value.to_lowercase();
+            let is_risky = COMPLAINTS.iter().chain(BEGINNINGS.iter()).any(|words| lower.contains(words.trim()));
+            if is_risky { Cow::Owned(text.replace(value.as_str(), "…")) } else { Cow::Borrowed(text) }
+        }
+        Value::Array(items) => without_each(text, items.iter()),
+        Value::Object(fields) => without_each(text, fields.values()),
+        _ => Cow::Borrowed(text),
+    }
+}
+
+fn without_each<'t, 'v>(text: &'t str, values: impl Iterator<Item = &'v Value>) -> Cow<'t, str> {
+    values.fold(Cow::Borrowed(text), |text, value| match text {
+        Cow::Borrowed(text) => without_sent(text, value),
+        Cow::Owned(text) => Cow::Owned(without_sent(&text, value).into_owned()),
+    })
 }
 
 /// Returns true for a mail: with a head, or signed.

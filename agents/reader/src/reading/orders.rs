@@ -32,32 +32,27 @@ const MARKERS: &[&str] = &[
     "do not tell the user",
     "don't tell the user",
     "without telling the user",
-    "as an ai",
-    "attention ai",
-    "note to ai",
-    "assistant:",
-    "ai agent",
-    "agent must",
-    "agents must",
-    "agent should",
-    "assistant must",
-    "assistant should",
-    "dear assistant",
-    "dear agent",
     "system notice",
-    "notice to the assistant",
-    "to the model",
-    "to the ai",
-    "hello agent",
     "language model",
-    "message to the assistant",
 ];
+
+/// Words that address an agent: "Note to all bots", "assistant, please …", "agents should …", `"agent_instructions"`. An agent may also be a
+/// record of the server, so that the word alone says nothing.
+const ADDRESSES: &str = concat!(
+    r"\b(?:to|for|dear|hello|hi|hey|attention|as an)\s+(?:(?:the|all|any|every|you)\s+)?(?:ai\b|llms?\b|models?\b|(?:ai |chat)?(?:agents?|assistants?|bots?)\b)",
+    r"|\b(?:ai\s+)?(?:agents?|assistants?|bots?|llms?)\s+(?:please|kindly)\b",
+    r"|\b(?:ai\s+)?(?:agents?|assistants?|bots?|llms?)\s+(?:must|should|shall|have to|need to)\s+(?:\w+ly\s+|first\s+|now\s+|also\s+)?",
+    r"(?:call|delete|execute|forward|ignore|invoke|open|post|proceed|reply|run|send|tell|transfer|use)\b",
+    r"|\b(?:assistants?|chatbots?|bots?|llm|ai)\s*[,:]\s",
+    r"|\bai agent",
+    r"|\b(?:agent|assistant|model|llm|bot|ai)_(?:instructions?|notes?|prompts?|messages?)\b",
+);
 
 /// Returns the text without the elements, or else the rest of the text, in which an agent is addressed.
 pub(super) fn without_orders<'t>(text: &'t str) -> Cow<'t, str> {
     static MARKED: LazyLock<Option<Regex>> = LazyLock::new(|| {
         let pattern = MARKERS.iter().map(|marker| regex::escape(marker)).collect::<Vec<_>>().join("|");
-        Regex::new(&format!("(?-i:\\bSYSTEM:)|(?i-u:{pattern})")).ok()
+        Regex::new(&format!("(?-i:\\bSYSTEM:)|(?i-u:{pattern}|{ADDRESSES})")).ok()
     });
     let Some(found) = MARKED.as_ref().and_then(|marked| marked.find(text)) else { return Cow::Borrowed(text) };
     let at = found.start();
