@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
+use aho_corasick::{AhoCorasick, AhoCorasickBuilder};
 use regex::Regex;
 
 /// Words that address the agent instead of saying something about the call, in lower case.
@@ -48,12 +49,43 @@ const ADDRESSES: &str = concat!(
     r"|\b(?:agent|assistant|model|llm|bot|ai)_(?:instructions?|notes?|prompts?|messages?)\b",
 );
 
+/// Parts of words, one of which is in each marker and address. They are found much faster than a pattern is, and most texts have none.
+const PARTS: [&str; 22] = [
+    "agent",
+    "assistant",
+    "bot",
+    "llm",
+    " ai",
+    "ai,",
+    "ai:",
+    "ai_",
+    "model",
+    "ignore",
+    "disregard",
+    "forget",
+    "instruct",
+    "system",
+    "immediately",
+    "tell the user",
+    "telling",
+    "\nai",
+    "before you",
+    "important",
+    "information>",
+    "<!--",
+];
+
 /// Returns the text without the elements, or else the rest of the text, in which an agent is addressed.
 pub(super) fn without_orders<'t>(text: &'t str) -> Cow<'t, str> {
     static MARKED: LazyLock<Option<Regex>> = LazyLock::new(|| {
         let pattern = MARKERS.iter().map(|marker| regex::escape(marker)).collect::<Vec<_>>().join("|");
         Regex::new(&format!("(?-i:\\bSYSTEM:)|(?i-u:{pattern}|{ADDRESSES})")).ok()
     });
+    static PREFILTER: LazyLock<Option<AhoCorasick>> =
+        LazyLock::new(|| AhoCorasickBuilder::new().ascii_case_insensitive(true).build(PARTS).ok());
+    if PREFILTER.as_ref().is_some_and(|parts| !parts.is_match(text)) {
+        return Cow::Borrowed(text);
+    }
     let Some(found) = MARKED.as_ref().and_then(|marked| marked.find(text)) else { return Cow::Borrowed(text) };
     let at = found.start();
     // Lower case has the same length in ASCII, and the markers are ASCII.
@@ -69,4 +101,19 @@ pub(super) fn without_orders<'t>(text: &'t str) -> Cow<'t, str> {
     let sentence = lower[..at].rfind(['.', '\n', '!', '?', '>']).map_or(0, |end| end + 1);
     let (from, to) = element.unwrap_or((sentence, text.len()));
     Cow::Owned(format!("{} {}", &text[..from], without_orders(&text[to..])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_marker_has_a_part_that_is_searched_first() {
+        for marker in MARKERS {
+            assert!(PARTS.iter().any(|part| marker.contains(part)), "{marker}");
+        }
+        for address in ["AI, ", "an ai ", "Attention all LLMs", "to the models", "Bots: ", "ai_notes", "any chatbot"] {
+            assert!(PARTS.iter().any(|part| address.to_lowercase().contains(part)), "{address}");
+        }
+    }
 }
