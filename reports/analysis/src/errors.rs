@@ -286,7 +286,7 @@ struct Counter {
     texts: Texts,
     totals: Sums,
     groups: BTreeMap<GroupKey, Sums>,
-    /// The first condition with the same error format and content as each.
+    /// The first condition with the same error format and content as each; empty if all have the same.
     forms: Vec<usize>,
     by_text: BTreeMap<TextKey, TextSums>,
 }
@@ -297,7 +297,8 @@ struct TextKey {
     tool: String,
     /// The text, masked or as a template; `None` if the run does not store it.
     text: Option<String>,
-    /// The first condition with the same error format and content. `None` if the text is all that was sent: then it is the same under any.
+    /// The first condition with the same error format and content. `None` if the run has one form alone, or if the text is all that was sent:
+    /// then it is the same under any.
     form: Option<usize>,
 }
 
@@ -305,12 +306,14 @@ impl Counter {
     fn new(query: ErrorQuery, texts: Texts, plan: &Plan) -> Counter {
         let form = |condition: &Condition| (condition.format().clone(), condition.values.content);
         let first = |condition: &Condition| plan.conditions.iter().position(|other| form(other) == form(condition));
+        let forms: Vec<usize> = plan.conditions.iter().filter_map(first).collect();
         Counter {
             query,
             texts,
             totals: Sums::default(),
             groups: BTreeMap::new(),
-            forms: plan.conditions.iter().filter_map(first).collect(),
+            // One form, as in a trace, has nothing to keep apart.
+            forms: if forms.iter().all(|form| *form == 0) { Vec::new() } else { forms },
             by_text: BTreeMap::new(),
         }
     }

@@ -1,5 +1,6 @@
 //! The arguments of `errors`.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -28,7 +29,7 @@ pub(crate) struct ErrorsArgs {
     pub(crate) with: Option<WithEpisodes>,
     /// The number of texts [default: 20 on a terminal and in Markdown, all in JSON and CSV]
     #[arg(long, value_name = "N")]
-    pub(crate) limit: Option<usize>,
+    pub(crate) limit: Option<NonZeroUsize>,
     /// The form to print or to write to a file: terminal, json (all counts; `healbench schema errors` prints its schema), csv (a line for
     /// each text), or markdown (for a pull request). May be repeated [default: terminal]
     #[arg(long, value_name = "FORM[=FILE]")]

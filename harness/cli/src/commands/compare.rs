@@ -118,7 +118,8 @@ fn print_changes(
         })
     })?;
     name_pages(&args.output, ComparisonForm::Html, terminal);
-    Ok(ExitStatus::Success)
+    let is_comparable = !changes.texts.is_empty() || changes.totals.repaired_next.is_some();
+    Ok(if is_comparable { ExitStatus::Success } else { ExitStatus::Incomplete })
 }
 
 /// Prints the differences between the cells of one run.

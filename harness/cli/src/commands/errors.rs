@@ -1,3 +1,5 @@
+use std::num::NonZeroUsize;
+
 use healbench_analysis::{ErrorQuery, error_texts};
 use healbench_core::EpisodeRecord;
 use healbench_frames::Rows;
@@ -33,7 +35,7 @@ fn errors_once(args: &ErrorsArgs, terminal: &Terminal) -> Result<ExitStatus, Cli
             flagged_only: args.errors == ErrorSources::Flag,
         },
         with_attacks: args.with.is_some(),
-        limit: args.limit,
+        limit: args.limit.map(NonZeroUsize::get),
     };
     outputs::check(&args.output, std::iter::empty())?;
     outputs::write(&args.output, ErrorForm::Terminal, terminal, |form, printed| {

@@ -320,6 +320,13 @@ fn a_message_of_another_format_is_another_text() {
 }
 
 #[test]
+fn under_one_format_a_message_is_one_text() {
+    let found = found(&[&["a 1 ! gone away"], &[r#"a 1 ! {"title":"x","detail":"gone away"}"#]]);
+    let shown: Vec<_> = found.texts.iter().map(|text| (text.template.as_deref(), text.counts.calls)).collect();
+    assert_eq!(shown, [(Some("gone away"), 2)]);
+}
+
+#[test]
 fn orders_put_the_largest_first() {
     let rows = rows(&[
         &["a 1 ! a long text that costs much", "a 2"],

@@ -155,7 +155,7 @@ pub(crate) fn other_chains(texts: &ErrorTexts) -> Option<&'static str> {
 /// The explanation of the numbers.
 pub(crate) fn notes(texts: &ErrorTexts) -> Vec<String> {
     let mut notes = vec![
-        "chain: a failed call and the attempts that follow it, by tool and action. Rates are over chains, of what followed the first error; \
+        "chain: a failed call and the attempts that follow it, by tool, and by action where the tool declares one. Rates are over chains, of what followed the first error; \
          an error that the end of the record cuts off is not scored. wasted tokens: those of failed calls and their responses."
             .to_owned(),
         "reader: a program that looks for fields, remedies and tools; what it did not find may still be there. …: what differs from call to \

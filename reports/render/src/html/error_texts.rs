@@ -102,6 +102,12 @@ fn section(name: &str, served: bool, texts: &ErrorTexts) -> Markup {
     html! {
         h2 #errors { "Error texts" }
         p { (with_code_spans(&plain_text(&answer(texts)))) }
+        @if texts.totals.calls > 0 { (tables(name, served, texts)) }
+    }
+}
+
+fn tables(name: &str, served: bool, texts: &ErrorTexts) -> Markup {
+    html! {
         p.note { (totals(texts)) }
         @if let Some(note) = other_chains(texts) { p.note { (note) } }
         @if let Some(by) = texts.by { (groups(by.name(), texts)) }
