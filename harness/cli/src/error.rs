@@ -25,6 +25,8 @@ use healbench_text::{nearest_name, shell_quote};
 use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit};
 
+use crate::run_name::{A_RUN, help_for_missing};
+
 /// The program's exit codes; documented in the manual page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -383,7 +385,7 @@ impl From<RunDirError> for CliError {
     fn from(error: RunDirError) -> CliError {
         let (kind, help) = match &error {
             RunDirError::Exists(_) => (ErrorKind::Other, Some("choose another `--out`, or remove it first".to_owned())),
-            RunDirError::Missing(_) => (ErrorKind::NotFound, Some(A_RUN.to_owned())),
+            RunDirError::Missing(path) => (ErrorKind::NotFound, Some(help_for_missing(path))),
             RunDirError::NoManifest(_) => (ErrorKind::Other, Some(A_RUN.to_owned())),
             RunDirError::Incomplete(path) => {
                 let path = shell_quote(&path.to_string_lossy());
@@ -399,8 +401,6 @@ impl From<RunDirError> for CliError {
         CliError::new(error).kind(kind).maybe_help(help)
     }
 }
-
-const A_RUN: &str = "a run is a directory that `healbench run` wrote, as in runs/…";
 
 impl From<MergeError> for CliError {
     fn from(error: MergeError) -> CliError {

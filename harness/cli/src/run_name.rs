@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use healbench_store::{RunDir, RunStatus};
+use healbench_text::nearest_name;
 
+/// What a run is, where something else was named.
+pub(crate) const A_RUN: &str = "a run is a directory that `healbench run` or `healbench import` wrote, as in runs/…";
 /// The folder in which `healbench run` creates runs.
 pub(crate) const RUNS: &str = "runs";
 /// The name of the newest complete run in [`RUNS`].
@@ -32,6 +35,23 @@ fn resolve(runs: &Path, path: PathBuf) -> Result<PathBuf, String> {
     let is_name = path.file_name() == Some(path.as_os_str()) && path.as_os_str() != OsStr::new("..");
     let named = runs.join(&path);
     Ok(if is_name && named.is_dir() { named } else { path })
+}
+
+/// Returns the way out where there is no run at a path: a name that is like it, or what a run is.
+pub(crate) fn help_for_missing(path: &Path) -> String {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let entries = std::fs::read_dir(parent.unwrap_or(Path::new(RUNS))).into_iter().flatten().flatten();
+    let folders = entries.filter(|entry| entry.path().is_dir());
+    let mut names: Vec<String> = folders.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    if parent.is_none() {
+        names.push(LATEST.to_owned());
+    }
+    names.sort_unstable();
+    let missing = path.file_name().unwrap_or_default().to_string_lossy();
+    match nearest_name(&missing, names.iter().map(String::as_str)) {
+        Some(name) => format!("did you mean `{}`?", path.with_file_name(name).display()),
+        None => A_RUN.to_owned(),
+    }
 }
 
 /// Returns the newest complete run of a folder, by the time at which it was started and then by its name.

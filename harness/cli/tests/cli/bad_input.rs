@@ -46,7 +46,7 @@ fn missing_files_and_unknown_names() {
     let sandbox = Sandbox::new();
     std::fs::create_dir(sandbox.path("empty")).unwrap();
     sandbox.write("notes.txt", "");
-    let cases: [&[&str]; 14] = [
+    let cases: [&[&str]; 15] = [
         &["run", "quickstar"],
         &["run", "empty"],
         &["run", "notes.txt"],
@@ -58,6 +58,7 @@ fn missing_files_and_unknown_names() {
         &["run", "--format", "xml"],
         &["run", "--format", "all,xml"],
         &["report", "nowhere"],
+        &["report", "lates"],
         &["report", "empty"],
         &["show", "nowhere", "0"],
         &["run", "--resume", "empty"],
