@@ -47,6 +47,7 @@ use healbench_core::{ErrorKind, ErrorReading, Object};
 use serde_json::Value;
 
 use self::statement_reader::{Faults, StatementReader};
+pub(crate) use arguments::is_empty;
 pub(crate) use outcome::denies_existence;
 pub use prediction::{InvalidRecord, predict};
 pub use shape::ShapeField;

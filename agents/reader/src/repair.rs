@@ -10,7 +10,7 @@ use regex::Regex;
 use serde_json::Value;
 
 use super::paths;
-use super::reading::{ExpectedFormat, Fault, Relation, ShapeField, Statement};
+use super::reading::{ExpectedFormat, Fault, Relation, ShapeField, Statement, is_empty};
 use super::records::FoundValues;
 
 /// The agent's knowledge about the arguments of the current call.
@@ -93,7 +93,10 @@ pub(super) fn repairs(statement: &Statement, arguments: &Value, context: &Repair
     };
     match statement {
         Statement::Missing { field } | Statement::MissingDiscriminator { field } => {
-            if is_absent(arguments, field) {
+            // An empty value may be called missing: "title cannot be blank".
+            let is_given = |value: Option<Value>| value.is_some_and(|value| !is_empty(&value));
+            let is_blank = || paths::get(arguments, field).is_some_and(is_empty) && is_given(context.value(field));
+            if is_absent(arguments, field) || is_blank() {
                 set_known_value(field, arguments, context)
             } else {
                 Vec::new()

@@ -257,7 +257,7 @@ impl StatementReader<'_> {
 }
 
 /// Returns true for what counts as not given.
-pub(super) fn is_empty(value: &Value) -> bool {
+pub(crate) fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::String(text) => text.trim().is_empty(),

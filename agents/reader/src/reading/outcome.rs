@@ -70,7 +70,7 @@ pub(super) fn reports_plainly(text: &str) -> Option<bool> {
         return Some(false);
     }
     let head = lower.trim_start_matches(|c: char| !c.is_alphanumeric() && !"✖❌⚠<".contains(c));
-    if is_statistic(head) || lists_statuses(head) || is_report(&lower) {
+    if is_statistic(head) || is_remark(head) || lists_statuses(head) || is_report(&lower) {
         return Some(false);
     }
     if begins_as_error(head) || denies_existence(head) {
@@ -184,6 +184,14 @@ fn is_statistic(head: &str) -> bool {
     let number = value[..digits].trim_end_matches('.').parse::<f64>();
     // "error: 404" and "failed request: 500" are errors.
     number.is_ok_and(|number| is_counted && (is_named && !(400.0..600.0).contains(&number) || number == 0.0))
+}
+
+/// Returns true for what is told beside a result, and for a list without an entry: "Warning: the cache is old", "Invalid dates: none".
+fn is_remark(head: &str) -> bool {
+    const LABELS: [&str; 6] = ["warning:", "info:", "notice:", "hint:", "tip:", "hinweis:"];
+    let is_none = |value: &str| ["none", "[]", "-", "n/a"].contains(&value.trim_end_matches('.').trim());
+    LABELS.iter().any(|label| head.starts_with(label))
+        || !head.trim().contains('\n') && head.split_once(": ").is_some_and(|(_, value)| is_none(value))
 }
 
 /// Returns true if a text in lower case explains what errors are, or when there is one: documentation, a definition, a chapter.
@@ -352,6 +360,7 @@ pub(super) fn begins_with_success(lower: &str) -> bool {
         "added",
         "ok",
         "scheduled",
+        "fetched",
         "angelegt",
         "gespeichert",
     ];

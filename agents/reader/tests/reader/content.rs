@@ -95,3 +95,18 @@ fn a_result_has_no_remedies() {
     let flagged = read("Expected: query is at most 5.", &Vocabulary::of_tools(&[]), &json!({"query": 9}), Some(true));
     assert_ne!(flagged.kind, None);
 }
+
+#[test]
+fn a_remark_beside_a_result_is_no_error() {
+    for text in [
+        "Warning: this endpoint is deprecated, use v2 instead.\nitem 1",
+        "Info: unknown currency, so EUR was used.",
+        "Invalid dates: none.",
+        "Fetched with 1 error: b.png could not be loaded.",
+    ] {
+        assert!(!is_error(text), "{text}");
+    }
+    for text in ["Invalid date: 31 February", "Error: the warning level is invalid", "Not fetched: access denied"] {
+        assert!(is_error(text), "{text}");
+    }
+}

@@ -208,6 +208,14 @@ fn what_addresses_an_agent_is_no_advice() {
 }
 
 #[test]
+fn a_word_with_a_colon_is_no_form() {
+    let call = json!({"query": "select 1"});
+    for text in ["no such table: cart", "SqliteError: no such column: cart", "write error: disk"] {
+        assert!(remedies(text, &call, &[]).iter().all(|remedy| !remedy.contains("format")), "{text}");
+    }
+}
+
+#[test]
 fn what_was_sent_is_no_complaint() {
     let is_error = |text: &str, sent: &Value| read(text, sent, &[], None)["is_error"] == json!(true);
     for (text, sent) in [

@@ -451,6 +451,24 @@ fn after_an_empty_call_all_of_it_is_sent() {
 }
 
 #[test]
+fn an_empty_value_may_be_called_missing() {
+    let intended = json!({"action": "create", "title": "Rent", "tags": ["a"]});
+    for (field, empty, texts) in [
+        ("title", json!(""), ["title cannot be blank", "The title field is empty."]),
+        ("tags", json!([]), ["tags must not be empty", "tags: required"]),
+    ] {
+        for text in texts {
+            let mut draft = intended.clone();
+            draft[field] = empty.clone();
+            assert_eq!(last_sent(draft, &intended, text), intended, "{text}");
+        }
+    }
+    // What was meant to be empty stays.
+    let intended = json!({"action": "create", "title": ""});
+    assert_eq!(last_sent(intended.clone(), &intended, "title cannot be blank"), intended);
+}
+
+#[test]
 fn the_text_of_a_number_is_no_valid_number() {
     let intended = json!({"action": "create", "amount": 20});
     for text in ["Expected 20 | 32, received string at amount", "amount: expected one of 20|32"] {

@@ -122,7 +122,8 @@ impl<'t> Plain<'t, '_> {
         let literal = literal_at(token.rest)?;
         let sent = argument.value.as_str()?;
         let has_sign = |c: char| c.is_ascii_digit() || "#/+-_@:.".contains(c);
-        let is_form = literal.text.contains(has_sign) || literal.is_quoted;
+        // "no such table: x" has a colon, and is no form.
+        let is_form = literal.text.trim_end_matches(':').contains(has_sign) || literal.is_quoted;
         (is_form && literal.text != sent && shape(literal.text) != shape(sent))
             .then(|| ExpectedFormat::Named(literal.text.to_owned()))
     }
