@@ -184,7 +184,9 @@ fn may_help(statement: &Statement, draft: &Draft, schema: &Value, tools: &[ToolS
             values.is_empty() || values.iter().any(|option| !is_sent(field, option) && is_right(option))
         }
         Statement::Value { field, value: Some(value) } => at(field).is_none_or(|sent| !same_json(sent, value)),
-        Statement::Missing { field } => at(field).is_none_or(|sent| sent.is_null() || *sent == ""),
+        Statement::Missing { field } => {
+            at(field).is_none_or(|sent| [json!(null), json!(""), json!([]), json!({})].contains(sent))
+        }
         Statement::Unrecognized { field } => at(field).is_some(),
         Statement::WrongType { field, expected } => at(field).is_none_or(|sent| !has_type(sent, expected)),
         Statement::Bound { field, relation, limit } => at(field).is_none_or(|sent| !is_within(sent, *relation, *limit)),
@@ -218,7 +220,10 @@ pub(crate) fn finds_remedy(
             _ => false,
         }),
         Remedy::Options => any(&|statement| matches!(statement, Statement::Options { .. } | Statement::Value { .. })),
-        Remedy::Bound => any(&|statement| matches!(statement, Statement::Bound { .. } | Statement::Compared { .. })),
+        // That an empty value is missing says that it must not be empty.
+        Remedy::Bound => any(&|statement| {
+            matches!(statement, Statement::Bound { .. } | Statement::Compared { .. } | Statement::Missing { .. })
+        }),
         Remedy::Format => any(&|statement| matches!(statement, Statement::Format { .. } | Statement::Value { .. })),
         // Of a misspelled required field, that it is missing says as much.
         Remedy::Unrecognized => any(&|statement| {
