@@ -13,8 +13,16 @@ use crate::problem::Position;
 use crate::sink::Sink;
 
 /// The beginnings of texts that the program sends in the name of the user.
-const ADDED_TEXTS: [&str; 5] =
-    ["<environment_context>", "<user_instructions>", "# AGENTS.md instructions", "<permissions", "<turn_aborted>"];
+const ADDED_TEXTS: [&str; 8] = [
+    "<environment_context>",
+    "<user_instructions>",
+    "# AGENTS.md instructions",
+    "<permissions",
+    "<turn_aborted>",
+    "<user_shell_command>",
+    "<subagent_notification>",
+    "<skill>",
+];
 
 /// A line of a rollout file.
 #[derive(Debug, Default, Deserialize)]
