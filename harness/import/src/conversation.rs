@@ -42,7 +42,7 @@ pub struct Tool {
 }
 
 /// A message of a conversation.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Hash)]
 pub enum Event {
     /// Text of the user: the task, and later replies. A marker with which a source ends a conversation is none.
     User {
@@ -54,7 +54,7 @@ pub enum Event {
 }
 
 /// A turn of a model.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Hash)]
 pub struct Turn {
     /// Its text without reasoning; empty if there is none.
     pub text: String,
@@ -67,7 +67,7 @@ pub struct Turn {
 }
 
 /// A call with its result.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Hash)]
 pub struct Call {
     /// The tool as the agent named it, after routers are unwrapped.
     pub tool: String,
@@ -80,7 +80,7 @@ pub struct Call {
 }
 
 /// The result of a call.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Hash)]
 pub struct CallResult {
     /// The text blocks as the agent saw them, wrapping included.
     pub blocks: Vec<String>,

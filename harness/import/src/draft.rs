@@ -13,6 +13,8 @@ pub(crate) struct Draft {
     pub(crate) conversation: Conversation,
     /// The name of its task, unless the source names one.
     pub(crate) own_task: String,
+    /// The id that its source gives it.
+    pub(crate) id: Option<String>,
     /// The place in its file of what is read.
     pub(crate) position: Option<Position>,
     /// The problems, with a place and a detail each.

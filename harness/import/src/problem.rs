@@ -23,7 +23,7 @@ pub enum ProblemKind {
     UnknownFile,
     /// A conversation has no messages.
     Empty,
-    /// A file, or a record of a session, that was read before.
+    /// A file, a conversation with an id, or a record of a session, that was read before.
     Repeated,
     /// A call has no result.
     NoResult,

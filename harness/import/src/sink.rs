@@ -31,7 +31,7 @@ pub(crate) struct Sink<'a> {
     positions: BTreeMap<usize, usize>,
     /// The last log of which was told that it ends in the middle.
     cut: Option<String>,
-    /// The hashes of the ids of records that were read.
+    /// The hashes of the records with an id, and of the conversations with one, that were read.
     records: HashSet<u64>,
     /// The names of tasks that stand for conversations without one, and how many have begun like each.
     tasks: HashMap<String, usize>,
@@ -117,10 +117,10 @@ impl<'a> Sink<'a> {
         &self.log
     }
 
-    /// Returns true if no log had a record with this id so far.
-    pub(crate) fn is_new(&mut self, id: &str) -> bool {
+    /// Returns true if no log had this record, or one with this id, so far.
+    pub(crate) fn is_new(&mut self, record: impl Hash) -> bool {
         let mut hasher = DefaultHasher::new();
-        id.hash(&mut hasher);
+        record.hash(&mut hasher);
         self.records.insert(hasher.finish())
     }
 
@@ -221,6 +221,12 @@ impl<'a> Sink<'a> {
         let position = draft.position.unwrap_or(Position::File);
         if draft.conversation.events.is_empty() {
             return self.problem(ProblemKind::Empty, position, "");
+        }
+        if let Some(id) = draft.id.take().filter(|id| !id.is_empty()) {
+            let (source, events) = (draft.conversation.source, &draft.conversation.events);
+            if !self.is_new((source, &id, events)) {
+                return self.problem(ProblemKind::Repeated, position, format!("a copy of {id}"));
+            }
         }
         for (kind, position, detail) in std::mem::take(&mut draft.problems) {
             self.problem(kind, position.unwrap_or(Position::File), detail)?;

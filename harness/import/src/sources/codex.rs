@@ -60,6 +60,8 @@ fn add_line(draft: &mut Draft, mut line: Line) {
     let conversation = &mut draft.conversation;
     match line.r#type.as_deref() {
         Some("session_meta") => {
+            // A session that goes on with another one has the ids of both, its own first.
+            draft.id.get_or_insert_with(|| text_of(&line.payload, "id").to_owned());
             let version = text_of(&line.payload, "cli_version");
             if !version.is_empty() {
                 conversation.tags.entry("version".to_owned()).or_insert_with(|| version.to_owned());

@@ -28,6 +28,7 @@ pub(super) fn read(log: LogText<'_>, sink: &mut Sink<'_>) -> Result<(), Stop> {
 fn add(mut session: Session<Row>, sink: &mut Sink<'_>) -> Result<(), Stop> {
     let mut draft = sink.draft();
     draft.position = session.lines.first().map(|first| Position::Line(first.number));
+    draft.id = session.lines.first().and_then(|first| first.line.episode.clone());
     // A row is written when a call is answered.
     session.lines.sort_by_key(|line| line.line.call);
     if session.lines.iter().any(|line| line.line.text.is_none()) {

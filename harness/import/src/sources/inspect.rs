@@ -37,6 +37,7 @@ struct Attachments {
 struct Sample {
     id: Value,
     epoch: Value,
+    uuid: Option<String>,
     messages: Vec<Value>,
     scores: Option<BTreeMap<String, Value>>,
     events: Option<Vec<SampleEvent>>,
@@ -144,6 +145,8 @@ fn add_sample(
     let mut draft = sink.draft();
     draft.position = Some(position);
     let eval = |field: &str| document.get("eval")?.get(field)?.as_str().map(str::to_owned);
+    let of_eval = || Some(format!("{}/{}/{}", eval("eval_id")?, plain(&sample.id)?, plain(&sample.epoch)?));
+    draft.id = sample.uuid.take().or_else(of_eval);
     let conversation = &mut draft.conversation;
     conversation.suite = eval("task");
     conversation.model = eval("model");

@@ -33,6 +33,7 @@ pub(super) fn read(log: LogText<'_>, sink: &mut Sink<'_>) -> Result<(), Stop> {
 fn add(session: Session<Line>, sink: &mut Sink<'_>) -> Result<(), Stop> {
     let mut draft = sink.draft();
     draft.conversation.is_cut_off = session.is_cut_off;
+    draft.id = session.lines.first().and_then(|first| first.line.session_id.clone());
     for line in session.lines {
         draft.position = Some(Position::Line(line.number));
         add_line(&mut draft, line.line);

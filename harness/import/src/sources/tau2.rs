@@ -25,6 +25,8 @@ fn add(entry: Entry<'_>, sink: &mut Sink<'_>) -> Result<(), Stop> {
     let mut draft = sink.draft();
     draft.position = Some(position);
     let info = |path: &str| document.get("info")?.pointer(path);
+    let field = |name: &str| value.get(name).map(Value::to_string);
+    draft.id = field("id").map(|id| [Some(id), field("task_id"), field("trial")].into_iter().flatten().collect());
     let conversation = &mut draft.conversation;
     conversation.suite = info("/environment_info/domain_name").and_then(Value::as_str).map(str::to_owned);
     conversation.model = info("/agent_info/llm").and_then(Value::as_str).map(str::to_owned);
