@@ -96,7 +96,12 @@ fn read_file(found: &Found, progress: &Rc<RefCell<Progress<'_>>>, sink: &mut Sin
     let read = match &found.path {
         Some(path) if is_zip(path).map_err(read_error)? => {
             let zip = File::open(path).map_err(read_error)?;
-            sources::read_eval(zip, place.log(sources::EVAL), found.is_named, sink)
+            match &sink.options.source {
+                Some(name) if name != sources::EVAL => {
+                    chosen_source(&Outline::default(), true, place, sink).map(|_| ())
+                }
+                _ => sources::read_eval(zip, place.log(sources::EVAL), found.is_named, sink),
+            }
         }
         _ => {
             let bytes = Box::new(BufReader::with_capacity(BUFFER_BYTES, meter.clone()));
@@ -137,11 +142,7 @@ fn read_layers(mut bytes: Bytes<'_>, place: Place<'_>, layer: usize, sink: &mut 
     }
     if is_zip {
         let error = ImportError::ZipInStream { file: place.full_name() };
-        return if place.is_named {
-            Err(error.into())
-        } else {
-            sink.problem_of(&place.full_name(), ProblemKind::UnknownFile, error.to_string())
-        };
+        return leave_out(error.to_string(), error, place, sink);
     }
     if is_tar {
         return read_tar(bytes, place, layer + 1, sink);
@@ -228,49 +229,54 @@ fn read_log(mut bytes: Bytes<'_>, place: Place<'_>, sink: &mut Sink<'_>) -> Resu
     }
     let outline = Outline::of(&head);
     if head.trim_ascii().is_empty() {
-        return if place.is_named {
-            Err(ImportError::Empty { file: place.full_name() }.into())
-        } else {
-            sink.problem_of(&place.full_name(), ProblemKind::UnknownFile, "it is empty")
-        };
+        return leave_out("it is empty", ImportError::Empty { file: place.full_name() }, place, sink);
     }
     let Some(source) = chosen_source(&outline, is_whole, place, sink)? else { return Ok(()) };
     let is_lines = walk::is_name_of_lines(place.name) || outline.has_many_values();
+    let (missing, before) = (source.lacks_all(&outline), sink.told());
     sink.begin(place.log(source.name));
-    (source.read)(LogText { bytes: Box::new(Cursor::new(head).chain(bytes)), is_lines }, sink)
+    (source.read)(LogText { bytes: Box::new(Cursor::new(head).chain(bytes)), is_lines }, sink)?;
+    match missing.filter(|_| sink.told() == before) {
+        Some(missing) => leave_out_other(source, missing, place, sink),
+        None => Ok(()),
+    }
 }
 
-/// Returns the source that the options name, or the one that is recognized. A log of none ends the import if it was named. `is_whole` is
-/// true if nothing follows what the outline tells.
+/// Returns the source that the options name, or the one that is recognized. `is_whole` is true if nothing follows what the outline tells.
 fn chosen_source(
     outline: &Outline,
     is_whole: bool,
     place: Place<'_>,
     sink: &mut Sink<'_>,
 ) -> Result<Option<&'static Source>, Stop> {
-    let file = place.full_name();
-    let (missing, error) = if let Some(name) = &sink.options.source {
+    if let Some(name) = &sink.options.source {
         let source = sources::by_name(name)?;
-        let Some(missing) = source.lacks_all(outline).filter(|_| is_whole) else { return Ok(Some(source)) };
-        let (source_name, known) = (source.name, sources::names());
-        let told = format!("a log of {source_name} has `{missing}`");
-        (told, ImportError::NotOfSource { file: file.clone(), source_name, missing, known })
-    } else {
-        let missing = match sources::recognize(outline) {
-            Ok(source) => return Ok(Some(source)),
-            Err(missing) => missing,
+        return match source.lacks_all(outline).filter(|_| is_whole) {
+            None => Ok(Some(source)),
+            Some(missing) => leave_out_other(source, missing, place, sink).map(|()| None),
         };
-        let known = if missing.is_near {
-            format!(". Name its source with --source ({})", sources::names())
-        } else {
-            String::new()
-        };
-        let error = ImportError::Unrecognized { file: file.clone(), missing: format!("{}{known}", missing.text) };
-        (missing.text, error)
+    }
+    let missing = match sources::recognize(outline) {
+        Ok(source) => return Ok(Some(source)),
+        Err(missing) => missing,
     };
+    let known =
+        if missing.is_near { format!(". Name its source with --source ({})", sources::names()) } else { String::new() };
+    let error = ImportError::Unrecognized { file: place.full_name(), missing: format!("{}{known}", missing.text) };
+    leave_out(missing.text, error, place, sink).map(|()| None)
+}
+
+/// Leaves out a log of another source than the named one.
+fn leave_out_other(source: &Source, missing: String, place: Place<'_>, sink: &mut Sink<'_>) -> Result<(), Stop> {
+    let (file, source_name, known) = (place.full_name(), source.name, sources::names());
+    let detail = format!("a log of {source_name} has `{missing}`");
+    leave_out(detail, ImportError::NotOfSource { file, source_name, missing, known }, place, sink)
+}
+
+/// Leaves out a file that is no log. One that was named ends the import.
+fn leave_out(detail: impl Into<String>, error: ImportError, place: Place<'_>, sink: &mut Sink<'_>) -> Result<(), Stop> {
     if place.is_named {
         return Err(error.into());
     }
-    sink.problem_of(&file, ProblemKind::UnknownFile, missing)?;
-    Ok(None)
+    sink.problem_of(&place.full_name(), ProblemKind::UnknownFile, detail)
 }

@@ -124,6 +124,12 @@ impl<'a> Sink<'a> {
         self.records.insert(hasher.finish())
     }
 
+    /// Returns the numbers of conversations and problems so far.
+    pub(crate) fn told(&self) -> (u64, u64) {
+        let conversations = self.summary.sources.values().map(|counts| counts.conversations).sum();
+        (conversations, self.summary.problems.counts.values().sum())
+    }
+
     fn counts(&mut self, source: &'static str) -> &mut Counts {
         self.summary.sources.entry(source).or_default()
     }

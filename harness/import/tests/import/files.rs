@@ -107,6 +107,28 @@ fn a_log_of_another_source_than_the_named_one_is_no_conversation() {
 }
 
 #[test]
+fn the_named_source_is_that_of_all_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.eval");
+    let mut zip = zip::ZipWriter::new(std::fs::File::create(&path).unwrap());
+    zip.start_file("header.json", zip::write::SimpleFileOptions::default()).unwrap();
+    zip.write_all(br#"{"eval": {"task": "t", "model": "m"}}"#).unwrap();
+    zip.finish().unwrap();
+    let long = json!({"type": "user", "sessionId": "s", "message": {"role": "user", "content": "x".repeat(1000)}});
+    std::fs::write(folder.path().join("long.jsonl"), format!("{long}\n").repeat(300)).unwrap();
+    let options = |name: &str| Options { source: Some(name.to_owned()), ..Options::default() };
+    let (all, summary) = import_paths(&[folder.path().to_owned()], &options("codex")).unwrap();
+    assert!(all.is_empty());
+    let told: Vec<String> = summary.problems.listed.iter().map(ToString::to_string).collect();
+    let expected = ["a.eval", "long.jsonl"]
+        .map(|name| format!("{name}: it is a log of no known source and was left out (a log of codex has `payload`)"));
+    assert_eq!(told, expected);
+    let error = import_paths(std::slice::from_ref(&path), &options("codex")).unwrap_err().to_string();
+    assert!(error.starts_with("a.eval is no log of codex, which has `payload`: "), "{error}");
+    assert!(import_paths(&[path], &options("inspect")).unwrap().1.problems.listed.is_empty());
+}
+
+#[test]
 fn errors_name_the_file_and_a_way_out() {
     let missing = import_paths(&[PathBuf::from("/nowhere/a.json")], &Options::default()).unwrap_err();
     assert!(missing.to_string().starts_with("cannot read /nowhere/a.json: "), "{missing}");
