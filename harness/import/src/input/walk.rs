@@ -59,7 +59,7 @@ pub(crate) fn find(paths: &[PathBuf]) -> Result<AllFound, ImportError> {
         let data = fs::metadata(path).map_err(read_error)?;
         if data.is_dir() {
             let before = (all.files.len(), all.unreadable.len());
-            search(path, &name_of(path), "", &mut all).map_err(read_error)?;
+            search(path, &name_of(path), "", &mut HashSet::new(), &mut all).map_err(read_error)?;
             if (all.files.len(), all.unreadable.len()) == before {
                 return Err(ImportError::NoLog { path: shown });
             }
@@ -87,8 +87,17 @@ fn name_of(folder: &Path) -> String {
     folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// Adds the logs in a folder. Links to folders are not followed.
-fn search(folder: &Path, root: &str, name: &str, all: &mut AllFound) -> io::Result<()> {
+/// Adds the logs in a folder, and in those that it links to, unless it was searched.
+fn search(
+    folder: &Path,
+    root: &str,
+    name: &str,
+    searched: &mut HashSet<PathBuf>,
+    all: &mut AllFound,
+) -> io::Result<()> {
+    if !searched.insert(folder.canonicalize()?) {
+        return Ok(());
+    }
     let mut entries = fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
     entries.sort_by_key(fs::DirEntry::file_name);
     // The run that is being written may be in the folder.
@@ -102,8 +111,8 @@ fn search(folder: &Path, root: &str, name: &str, all: &mut AllFound) -> io::Resu
         let inner = inner.to_string_lossy();
         let name = if name.is_empty() { inner.into_owned() } else { format!("{name}/{inner}") };
         let path = entry.path();
-        if entry.file_type()?.is_dir() {
-            if let Err(error) = search(&path, root, &name, all) {
+        if entry.file_type()?.is_dir() || path.is_dir() {
+            if let Err(error) = search(&path, root, &name, searched, all) {
                 all.unreadable.push((name, error));
             }
         } else if is_log_name(&name) && path.is_file() {

@@ -129,6 +129,23 @@ fn the_named_source_is_that_of_all_files() {
 }
 
 #[test]
+fn a_linked_folder_is_searched_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let (logs, other) = (folder.path().join("logs"), folder.path().join("other"));
+    for path in [logs.join("a"), other.join("b")] {
+        std::fs::create_dir_all(&path).unwrap();
+        std::fs::write(path.join("log.json"), log("go")).unwrap();
+    }
+    for (target, link) in [(&other, "link"), (&other, "same"), (&logs, "a/loop")] {
+        std::os::unix::fs::symlink(target, logs.join(link)).unwrap();
+    }
+    let (all, summary) = import_paths(&[logs.clone()], &Options::default()).unwrap();
+    assert_eq!((tasks(&all), summary.problems.listed.len()), (vec!["a/log", "link/b/log"], 0));
+    let (all, summary) = import_paths(&[logs.clone(), logs], &Options::default()).unwrap();
+    assert_eq!((all.len(), summary.problems.counts[&ProblemKind::Repeated]), (2, 2));
+}
+
+#[test]
 fn errors_name_the_file_and_a_way_out() {
     let missing = import_paths(&[PathBuf::from("/nowhere/a.json")], &Options::default()).unwrap_err();
     assert!(missing.to_string().starts_with("cannot read /nowhere/a.json: "), "{missing}");
