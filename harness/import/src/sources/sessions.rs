@@ -24,14 +24,25 @@ pub(crate) struct Session<L> {
     pub(crate) lines: Vec<Numbered<L>>,
     /// True if the log ends in the middle of its last line.
     pub(crate) is_cut_off: bool,
+}
+
+/// A session that may go on. Its lines are texts, since their values need several times the memory.
+#[derive(Default)]
+struct Open {
+    lines: Vec<Numbered<Box<[u8]>>>,
+    is_cut_off: bool,
     bytes: usize,
     /// The number of its last line.
     last: u64,
 }
 
-impl<L> Session<L> {
-    fn new() -> Session<L> {
-        Session { lines: Vec::new(), is_cut_off: false, bytes: 0, last: 0 }
+impl Open {
+    fn close<L: for<'a> Deserialize<'a>>(self) -> Session<L> {
+        let parse = |Numbered { number, line }: Numbered<Box<[u8]>>| {
+            // What was repaired has been told.
+            repair::parse(&line).ok().map(|(line, _)| Numbered { number, line })
+        };
+        Session { lines: self.lines.into_iter().filter_map(parse).collect(), is_cut_off: self.is_cut_off }
     }
 
     /// Ends a session early. Of other sources than recordings, the conversation itself is counted.
@@ -53,7 +64,7 @@ pub(crate) fn read<L: for<'a> Deserialize<'a>>(
     add: fn(Session<L>, &mut Sink<'_>) -> Result<(), Stop>,
     sink: &mut Sink<'_>,
 ) -> Result<(), Stop> {
-    let mut open: BTreeMap<String, Session<L>> = BTreeMap::new();
+    let mut open: BTreeMap<String, Open> = BTreeMap::new();
     // The sessions that are open, by their last lines.
     let mut by_last: BTreeMap<u64, String> = BTreeMap::new();
     let mut too_long: HashSet<String> = HashSet::new();
@@ -80,8 +91,8 @@ pub(crate) fn read<L: for<'a> Deserialize<'a>>(
         };
         let Some(id) = id_of(&line).filter(|id| !too_long.contains(id)) else { continue };
         last_id = id;
-        let session = open.entry(last_id.clone()).or_insert_with(Session::new);
-        session.lines.push(Numbered { number, line });
+        let session = open.entry(last_id.clone()).or_default();
+        session.lines.push(Numbered { number, line: text.as_slice().into() });
         session.bytes += text.len();
         bytes += text.len();
         by_last.remove(&session.last);
@@ -100,12 +111,12 @@ pub(crate) fn read<L: for<'a> Deserialize<'a>>(
         {
             bytes -= session.bytes;
             session.cut_off(sink)?;
-            add(session, sink)?;
+            add(session.close(), sink)?;
         }
     }
-    let mut rest: Vec<Session<L>> = open.into_values().collect();
+    let mut rest: Vec<Open> = open.into_values().collect();
     rest.sort_by_key(|session| session.lines.first().map(|first| first.number));
-    rest.into_iter().try_for_each(|session| add(session, sink))
+    rest.into_iter().try_for_each(|session| add(session.close(), sink))
 }
 
 /// Parses a line. One that cannot be parsed is counted, and the error is true if the log ends in it.
