@@ -251,7 +251,8 @@ fn chosen_source(
 ) -> Result<Option<&'static Source>, Stop> {
     if let Some(name) = &sink.options.source {
         let source = sources::by_name(name)?;
-        return match source.lacks_all(outline).filter(|_| is_whole) {
+        let is_other = is_whole || sources::recognize(outline).is_ok();
+        return match source.lacks_all(outline).filter(|_| is_other) {
             None => Ok(Some(source)),
             Some(missing) => leave_out_other(source, missing, place, sink).map(|()| None),
         };

@@ -116,11 +116,13 @@ fn the_named_source_is_that_of_all_files() {
     zip.finish().unwrap();
     let long = json!({"type": "user", "sessionId": "s", "message": {"role": "user", "content": "x".repeat(1000)}});
     std::fs::write(folder.path().join("long.jsonl"), format!("{long}\n").repeat(300)).unwrap();
+    let eval = json!({"status": "success", "eval": {"task": "t", "model": "m"}, "samples": vec![long; 300]});
+    std::fs::write(folder.path().join("pretty.json"), format!("{eval:#}")).unwrap();
     let options = |name: &str| Options { source: Some(name.to_owned()), ..Options::default() };
     let (all, summary) = import_paths(&[folder.path().to_owned()], &options("codex")).unwrap();
     assert!(all.is_empty());
     let told: Vec<String> = summary.problems.listed.iter().map(ToString::to_string).collect();
-    let expected = ["a.eval", "long.jsonl"]
+    let expected = ["a.eval", "long.jsonl", "pretty.json"]
         .map(|name| format!("{name}: it is a log of no known source and was left out (a log of codex has `payload`)"));
     assert_eq!(told, expected);
     let error = import_paths(std::slice::from_ref(&path), &options("codex")).unwrap_err().to_string();
@@ -139,7 +141,7 @@ fn a_linked_folder_is_searched_once() {
     for (target, link) in [(&other, "link"), (&other, "same"), (&logs, "a/loop")] {
         std::os::unix::fs::symlink(target, logs.join(link)).unwrap();
     }
-    let (all, summary) = import_paths(&[logs.clone()], &Options::default()).unwrap();
+    let (all, summary) = import_paths(std::slice::from_ref(&logs), &Options::default()).unwrap();
     assert_eq!((tasks(&all), summary.problems.listed.len()), (vec!["a/log", "link/b/log"], 0));
     let (all, summary) = import_paths(&[logs.clone(), logs], &Options::default()).unwrap();
     assert_eq!((all.len(), summary.problems.counts[&ProblemKind::Repeated]), (2, 2));
