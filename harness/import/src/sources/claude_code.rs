@@ -214,8 +214,8 @@ fn is_prompt_of_command(line: &Line) -> bool {
 
 /// Returns a text without the blocks that the program put before it. One that does not end is all of it.
 fn after_blocks(text: &str) -> &str {
-    let mut rest = text.trim_start();
-    while let Some(name) = BLOCKS_BEFORE.iter().find(|name| rest.starts_with(&format!("<{name}>"))) {
+    let mut rest = text;
+    while let Some(name) = BLOCKS_BEFORE.iter().find(|name| rest.trim_start().starts_with(&format!("<{name}>"))) {
         rest = rest.split_once(&format!("</{name}>")).map_or("", |(_, rest)| rest.trim_start());
     }
     rest
