@@ -93,7 +93,9 @@ def main():
         calls = [call for tool in audit["tools"] for call in tool["probes"]]
         # What is refused since the right call was made before reached the tool.
         refused = [tool for tool in audit["tools"] if tool["base"] and tool["base"]["state"].startswith("refused")]
-        lost = sum(call["answer"] == "environment" for tool in refused for call in tool["probes"])
+        unscored = [(tool, call) for tool in audit["tools"] for call in tool["probes"] if call["answer"] == "environment"]
+        # What is refused with a text that is kept is refused since the limit or the outage that it tells of.
+        lost = sum(tool in refused or call["text"] is not None for tool, call in unscored)
         environment = audit["environment"] or {"reached": len(calls), "calls": len(calls)}
         compare(f"{path}: calls", Fraction(len(calls)), environment["calls"])
         compare(f"{path}: calls with another answer than the refused base call", Fraction(len(calls) - lost), environment["reached"])

@@ -192,25 +192,22 @@ fn state(tool: &ToolAudit) -> Option<BaseState> {
 
 /// Returns the calls that reached no tool, with the most frequent reason.
 fn environment(tools: &[ToolAudit]) -> Option<Environment> {
-    // Calls of a tool whose base call was accepted once have reached it.
-    let is_lost = |tool: &ToolAudit| {
-        let is_refused = tool.base.as_ref().is_some_and(|base| base.text.is_some());
-        tool.probes.iter().filter(|probe| is_refused && probe.answer == AnswerKind::Environment).count()
-    };
-    // By what they say: the number of calls, and the text of a base call.
+    // By what they say: the number of calls, and the text of one.
     let mut reasons: BTreeMap<String, (usize, &str)> = BTreeMap::new();
     for tool in tools {
-        if let Some(base) = &tool.base
-            && let Some(text) = base.text.as_deref().filter(|_| is_lost(tool) > 0)
-        {
-            let reason = without_values(&text.replace(&tool.name, ""), &base.arguments);
-            reasons.entry(reason).or_insert((0, text)).0 += is_lost(tool);
+        for probe in tool.probes.iter().filter(|probe| probe.answer == AnswerKind::Environment) {
+            let base = tool.base.as_ref().and_then(|base| Some((base.text.as_deref()?, &base.arguments)));
+            // Other calls of a tool whose base call was accepted once have reached it.
+            if let Some((text, sent)) = probe.text.as_deref().map(|text| (text, &probe.arguments)).or(base) {
+                let reason = without_values(&text.replace(&tool.name, ""), sent);
+                reasons.entry(reason).or_insert((0, text)).0 += 1;
+            }
         }
     }
     let (_, reason) = reasons.values().max_by_key(|(count, _)| *count)?;
     let calls = tools.iter().map(|tool| tool.probes.len()).sum();
     Some(Environment {
-        reached: calls - tools.iter().map(is_lost).sum::<usize>(),
+        reached: calls - reasons.values().map(|(count, _)| count).sum::<usize>(),
         calls,
         reason: (*reason).to_owned(),
         other_reasons: reasons.len() - 1,

@@ -15,6 +15,7 @@ mod kinds;
 mod likeness;
 mod limits;
 mod mend;
+mod outage;
 mod places;
 mod probes;
 mod readers;

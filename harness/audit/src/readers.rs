@@ -65,6 +65,12 @@ pub(crate) fn reports_error(answer: &Answer, tool: &ToolSpec, sent: &Value) -> b
     })
 }
 
+/// Returns true if the reader takes the text of an error for one that passes.
+pub(crate) fn is_transient(text: &str, tool: &ToolSpec, sent: &Value) -> bool {
+    let vocabulary = Vocabulary::of_tools(std::slice::from_ref(tool));
+    read(text, &vocabulary, sent, None).kind == Some(ErrorKind::Transient)
+}
+
 /// Returns true if a success does what was asked for but for a part of the call, and says so: beside the answer to the base call there is
 /// a hint, or a hint is a notice.
 pub(crate) fn warns(text: &str, base_text: Option<&str>, draft: &Draft, tool: &ToolSpec, hints: &[Statement]) -> bool {

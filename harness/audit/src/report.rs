@@ -296,7 +296,8 @@ pub enum AnswerKind {
     Warned,
     /// A success whose text is that of an error.
     SoftError,
-    /// The answer of the refused base call, but for what was sent: nobody looked at what is wrong.
+    /// The answer of the refused base call, but for what was sent, be it refused from the beginning or when it was sent again: nobody looked
+    /// at what is wrong.
     Environment,
     /// No answer in time.
     Slow,
@@ -351,7 +352,8 @@ pub struct Probe {
     pub optional: bool,
     /// The answer.
     pub answer: AnswerKind,
-    /// The text of a refusal, of a soft error or of a success that warns, or why the server ended or gave no answer; null for any other answer.
+    /// The text of a refusal, of a soft error or of a success that warns, why the server ended or gave no answer, or a refusal that began
+    /// during the audit and is about no call; null for any other answer.
     pub text: Option<String>,
     /// The tokens of the text; null if there was no answer.
     pub tokens: Option<u32>,

@@ -106,7 +106,7 @@ pub(crate) fn group(tools: &mut [ToolAudit], specs: &[ToolSpec]) -> Vec<Template
     let mut groups: BTreeMap<String, Vec<(usize, usize)>> = BTreeMap::new();
     for (tool_index, tool) in tools.iter().enumerate() {
         for (index, probe) in tool.probes.iter().enumerate() {
-            let is_text = !matches!(probe.answer, AnswerKind::Died | AnswerKind::Slow | AnswerKind::Warned);
+            let is_text = probe.answer.is_refusal() || probe.answer == AnswerKind::SoftError;
             if let Some(text) = probe.text.as_ref().filter(|_| is_text) {
                 // Nobody would know a secret in it again.
                 let text = secrets().mask(text);

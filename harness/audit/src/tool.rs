@@ -13,6 +13,7 @@ use crate::findings;
 use crate::kinds::ProbeKind;
 use crate::likeness::{names_value, without_values};
 use crate::mend::{Refused, records};
+use crate::outage::{Outages, Reach, may_be_lost};
 use crate::places::differing_field;
 use crate::probes::{Draft, MAX_PROBES, from_schema};
 use crate::readers::{
@@ -28,11 +29,11 @@ const MAX_MENDS: usize = 3;
 type Known<'d> = (&'d ToolDefinition, Value, ToolSpec);
 
 /// The facts of a tool once its base call was sent.
-struct Subject<'t> {
+pub(crate) struct Subject<'t> {
     definition: &'t ToolDefinition,
-    spec: &'t ToolSpec,
+    pub(crate) spec: &'t ToolSpec,
     schema: &'t Value,
-    base: &'t Value,
+    pub(crate) base: &'t Value,
     /// The first answer to the base call.
     first: Option<&'t Answer>,
     state: BaseState,
@@ -168,6 +169,7 @@ impl Auditor<'_, '_> {
         tool.left_out = left_out;
         drafts.extend(wrong);
         let planned = drafts.len();
+        let mut outages = Outages::new(&answers, &arguments);
         let again = answers.iter().filter(|answer| !is_refused && answer.is_refusal());
         let mut subject = Subject {
             again: again.map(|answer| without_values(&answer.text, &arguments)).collect(),
@@ -181,7 +183,7 @@ impl Auditor<'_, '_> {
             tools,
         };
         for draft in drafts {
-            let probe = self.probe(&subject, draft)?;
+            let probe = self.probe(&subject, &mut outages, draft)?;
             let ended = matches!(probe.answer, AnswerKind::Slow | AnswerKind::Died);
             // A call without a required field was not read as the right one: the server says this of all that it refuses, unless it names
             // what was sent.
@@ -200,6 +202,7 @@ impl Auditor<'_, '_> {
                 break;
             }
         }
+        outages.lose(&mut tool.probes);
         score::without_lone_undeclared(&mut tool.probes);
         tool.score = score::of_tool(&tool.probes);
         Ok(tool)
@@ -342,7 +345,7 @@ impl Auditor<'_, '_> {
         }
     }
 
-    fn probe(&mut self, subject: &Subject<'_>, draft: Draft) -> Result<Probe, AuditError> {
+    fn probe(&mut self, subject: &Subject<'_>, outages: &mut Outages, draft: Draft) -> Result<Probe, AuditError> {
         let Subject { definition, spec, schema, base, tools, .. } = subject;
         let mut probe = Probe {
             kind: draft.kind,
@@ -364,12 +367,31 @@ impl Auditor<'_, '_> {
         };
         match self.call(&spec.name, &draft.arguments)? {
             Called::Died(reason) => probe.text = Some(reason),
-            Called::Answered(answer) => {
-                self.check_answer(definition, &answer);
+            Called::Answered(mut answer) => {
                 // Any tool may be the way out of what the schema does not tell.
                 let named = if draft.kind.is_domain() { &tools[..] } else { &tools[..1] };
-                let found = statements(&answer.text, named, base, &draft.arguments);
-                probe.answer = subject.judge(&draft, &answer, &found);
+                let judge = |answer: &Answer| {
+                    let found = statements(&answer.text, named, base, &draft.arguments);
+                    (subject.judge(&draft, answer, &found), found)
+                };
+                let (kind, mut found) = judge(&answer);
+                probe.answer = kind;
+                let is_lost = match may_be_lost(kind) {
+                    true => self.reach(subject, outages, &draft, &draft.arguments, &answer, &found)?,
+                    false => Reach::Tool,
+                };
+                match is_lost {
+                    Reach::Tool => {}
+                    Reach::Nothing => {
+                        probe.answer = AnswerKind::Environment;
+                        probe.text = Some(answer.text.clone());
+                    }
+                    Reach::Later(second) => {
+                        answer = second;
+                        (probe.answer, found) = judge(&answer);
+                    }
+                }
+                self.check_answer(definition, &answer);
                 if answer.slow {
                     probe.text = self.stray_line();
                 } else {
@@ -391,8 +413,12 @@ impl Auditor<'_, '_> {
                     probe.remedy = finds_remedy(&draft, &found, schema, tools);
                 }
                 if probe.remedy.is_some() && probe.answer.is_refusal() && !draft.kind.is_domain() {
+                    let mut last = None;
                     let mut call = |next: &ToolCall| match self.call(&next.tool, &next.arguments) {
-                        Ok(Called::Answered(answer)) if !answer.slow && !answer.asked => Some(*answer),
+                        Ok(Called::Answered(answer)) if !answer.slow && !answer.asked => {
+                            last = Some((answer.clone(), next.arguments.clone()));
+                            Some(*answer)
+                        }
                         _ => None,
                     };
                     let refusal = subject.refusal();
@@ -403,6 +429,12 @@ impl Auditor<'_, '_> {
                     let (intended, sent) = (&draft.intended, &draft.arguments);
                     let answers = repairs(spec, schema, intended, sent, &answer, is_base_refusal, &mut call);
                     probe.repaired = Some(answers.is_some());
+                    if let Some((answer, sent)) = last.filter(|(answer, _)| answers.is_none() && answer.is_refusal()) {
+                        let found = statements(&answer.text, &tools[..1], base, &sent);
+                        let is_lost = self.reach(subject, outages, &draft, &sent, &answer, &found)?;
+                        // Whether the text helps was not found out.
+                        probe.repaired = probe.repaired.filter(|_| matches!(is_lost, Reach::Tool));
+                    }
                     // A text with which alone a reader arrives at the right call said what is right.
                     probe.remedy = probe.remedy.map(|found| found || answers == Some(1));
                 }

@@ -1,12 +1,13 @@
 //! Answers as a JSON document says: `tools` as in `tools/list`, and for each tool rules, of which the first that holds answers.
 //!
 //! A rule is a list of conditions and an answer. The condition `f:T` holds if the argument `f` has the JSON type T, which is `none` if it
-//! is not there, and `f=V` if its value is V; `!` before either denies it, `>f,g` holds if there is another argument than these, and `&f` if
-//! a call of the tool with the same `f` has succeeded. An answer is a whole result, or a text: with `!` before it that of an error, and with `†` the last words of the server; an empty
+//! is not there, and `f=V` if its value is V; `!` before either denies it, `>f,g` holds if there is another argument than these, `&f` if
+//! a call of the tool with the same `f` has succeeded, and `#N` from the Nth call on. An answer is a whole result, or a text: with `!` before it that of an error, and with `†` the last words of the server; an empty
 //! text is no answer.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 
@@ -15,7 +16,11 @@ use crate::result;
 /// The tools and arguments of calls that succeeded.
 static SUCCEEDED: Mutex<BTreeSet<(String, String)>> = Mutex::new(BTreeSet::new());
 
+/// The number of calls.
+static CALLS: AtomicUsize = AtomicUsize::new(0);
+
 pub(crate) fn answer(id: &Value, rules: &Value, params: &Value) {
+    CALLS.fetch_add(1, Ordering::Relaxed);
     let arguments = &params["arguments"];
     let tool = params["name"].as_str().unwrap_or_default();
     let rules = rules[tool].as_array().map_or(&[][..], Vec::as_slice);
@@ -56,6 +61,9 @@ fn is_met(condition: &str, tool: &str, arguments: &Value) -> bool {
     }
     if let Some(known) = condition.strip_prefix('>') {
         return arguments.as_object().unwrap().keys().any(|name| !known.split(',').any(|known| known == name));
+    }
+    if let Some(number) = condition.strip_prefix('#') {
+        return CALLS.load(Ordering::Relaxed) >= number.parse().unwrap();
     }
     match condition.split_once(':') {
         Some((field, kind)) => kind == type_of(arguments.get(field)),
