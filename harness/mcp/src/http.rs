@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use healbench_text::{keep_secret, secrets, secrets_in_url};
-use reqwest::Url;
 use reqwest::redirect::Policy;
+use reqwest::{StatusCode, Url};
 use rmcp::Peer;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, ClientResult, ErrorCode, ErrorData, Implementation,
@@ -295,7 +295,10 @@ impl HttpSession {
             Ok(result) => CallOutcome::Result(result),
             Err(ServiceError::McpError(error)) => CallOutcome::Error(rpc_error(error)),
             Err(ServiceError::Timeout { .. }) => CallOutcome::TimedOut,
-            Err(error) => return Err(self.failed("tools/call", &error)),
+            Err(error) => match refusal(&error) {
+                Some(refusal) => CallOutcome::Error(refusal),
+                None => return Err(self.failed("tools/call", &error)),
+            },
         };
         self.defects.tools_changed = self.seen.tools_changed.load(Ordering::Relaxed);
         let mut asked = self.asked();
@@ -429,6 +432,25 @@ fn rpc_error(error: ErrorData) -> RpcError {
     RpcError { code: error.code.0.into(), message: error.message.into_owned(), data: error.data.unwrap_or_default() }
 }
 
+/// Returns the answer of a server that met a call with an error status of HTTP, with the text of its body where the library keeps that.
+fn refusal(error: &ServiceError) -> Option<RpcError> {
+    let ServiceError::TransportSend(sent) = error else { return None };
+    let name = |code: u16| Some((code, format!("HTTP {}", StatusCode::from_u16(code).ok()?)));
+    let (code, message) = match sent.error.downcast_ref::<StreamableHttpError<reqwest::Error>>()? {
+        StreamableHttpError::AuthRequired(_) => name(401),
+        StreamableHttpError::InsufficientScope(_) => name(403),
+        StreamableHttpError::HttpStatus(error) => name(error.status),
+        StreamableHttpError::Client(error) => name(error.status()?.as_u16()),
+        // "HTTP 400 Bad Request: the text".
+        StreamableHttpError::UnexpectedServerResponse(text) => {
+            let code = text.strip_prefix("HTTP ")?.split(' ').next()?.parse().ok()?;
+            Some((code, text.clone().into_owned()))
+        }
+        _ => None,
+    }?;
+    Some(RpcError { code: code.into(), message, data: Value::Null })
+}
+
 /// Returns why a session did not begin. A server that knows neither handshake has two reasons, of which the second is of the
 /// one that most servers know.
 fn start_problem(error: &ClientInitializeError) -> String {
@@ -457,28 +479,5 @@ fn words(error: &(dyn Error + 'static)) -> String {
             Some(source) => innermost = source,
             None => return shown(&innermost.to_string()),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_keeps_secrets_out_of_messages() {
-        let message =
-            |url: &str, name| Address::new(url, name).err().map(|error| error.to_string()).unwrap_or_default();
-        assert_eq!(message("127.0.0.1:80", None), "`127.0.0.1:80` is no URL: relative URL without a base");
-        assert!(message("ftp://example.com/", None).ends_with("is not a URL of http or https"));
-        let with_password = message("https://ann:secret@example.com/mcp?key=hidden", None);
-        assert_eq!(with_password, "`https://example.com/mcp` holds a name or a password");
-        let unset = message("https://example.com/mcp", Some("HEALBENCH_TEST_NO_SUCH_TOKEN"));
-        assert!(unset.contains("HEALBENCH_TEST_NO_SUCH_TOKEN"), "{unset}");
-        // PATH is set everywhere.
-        let plain = message("http://example.com/mcp?key=hidden", Some("PATH"));
-        assert_eq!(plain, "`http://example.com/mcp` would get the token unencrypted; use https");
-        assert_eq!(message("http://127.0.0.1:80/mcp", Some("PATH")), "");
-        let address = Address::new("https://example.com/mcp?key=hidden", None).map(|address| address.name());
-        assert_eq!(address.ok().as_deref(), Some("https://example.com/mcp"));
     }
 }

@@ -302,3 +302,61 @@ fn a_token_that_a_server_echoes_is_masked() {
         assert!(status == "999 Wrong" || said.contains("[key]"), "{status}: {said}");
     }
 }
+
+#[test]
+fn an_address_keeps_secrets_out_of_messages() {
+    let message = |url: &str, name| Address::new(url, name).err().map(|error| error.to_string()).unwrap_or_default();
+    assert_eq!(message("127.0.0.1:80", None), "`127.0.0.1:80` is no URL: relative URL without a base");
+    assert!(message("ftp://example.com/", None).ends_with("is not a URL of http or https"));
+    let with_password = message("https://ann:secret@example.com/mcp?key=hidden", None);
+    assert_eq!(with_password, "`https://example.com/mcp` holds a name or a password");
+    let unset = message("https://example.com/mcp", Some("HEALBENCH_TEST_NO_SUCH_TOKEN"));
+    assert!(unset.contains("HEALBENCH_TEST_NO_SUCH_TOKEN"), "{unset}");
+    // PATH is set everywhere.
+    let plain = message("http://example.com/mcp?key=hidden", Some("PATH"));
+    assert_eq!(plain, "`http://example.com/mcp` would get the token unencrypted; use https");
+    assert_eq!(message("http://127.0.0.1:80/mcp", Some("PATH")), "");
+    let address = Address::new("https://example.com/mcp?key=hidden", None).map(|address| address.name());
+    assert_eq!(address.ok().as_deref(), Some("https://example.com/mcp"));
+}
+
+/// The text of an answer to a call with an error status, and that of the next call.
+fn met_with(status: &'static str, headers: &'static str, body: &'static str) -> (CallOutcome, bool) {
+    let url = serve(move |_, request| match request["params"]["arguments"]["text"].as_str() {
+        Some("bad") => Answer(status, headers, body.to_owned()),
+        _ => older(request),
+    });
+    let mut session = connect(&url).unwrap();
+    let outcome = session.call("echo", &json!({"text": "bad"}), LONG).unwrap().outcome;
+    (outcome, say(&mut session, "next")["content"][0]["text"] == "next")
+}
+
+#[test]
+fn an_error_status_is_an_answer() {
+    for (status, headers, body, code, message) in [
+        ("429 Too Many Requests", "", "slow down", 429, "HTTP 429 Too Many Requests"),
+        ("401 Unauthorized", "", "no", 401, "HTTP 401 Unauthorized: no"),
+        ("401 Unauthorized", "www-authenticate: Bearer\r\n", "", 401, "HTTP 401 Unauthorized"),
+        ("403 Forbidden", "", "not yours", 403, "HTTP 403 Forbidden: not yours"),
+        (
+            "400 Bad Request",
+            "content-type: text/plain\r\n",
+            "text: too long",
+            400,
+            "HTTP 400 Bad Request: text: too long",
+        ),
+        (
+            "422 Unprocessable Entity",
+            "content-type: application/json\r\n",
+            "{\"error\": \"text\"}",
+            422,
+            "HTTP 422 Unprocessable Entity: {\"error\": \"text\"}",
+        ),
+        ("503 Service Unavailable", "", "later", 503, "HTTP 503 Service Unavailable"),
+    ] {
+        match met_with(status, headers, body) {
+            (CallOutcome::Error(error), true) => assert_eq!((error.code, error.message.as_str()), (code, message)),
+            other => panic!("{status}: {other:?}"),
+        }
+    }
+}

@@ -6,6 +6,7 @@
 mod bases;
 mod outages;
 mod outputs;
+mod statuses;
 mod texts;
 
 use std::path::{Path, PathBuf};
