@@ -305,6 +305,10 @@ impl Auditor<'_, '_> {
                 counts.not_asked_for += 1;
             } else if self.options.tools.is_empty() && !self.options.allow_writes && !definition.is_read_only() {
                 counts.not_read_only += 1;
+                // What its definition says is known without a call.
+                if counts.not_read_only <= MAX_TOOLS && self.spec(definition).is_some() {
+                    self.check_definition(definition);
+                }
             } else if chosen.len() == MAX_TOOLS {
                 counts.too_many += 1;
             } else {

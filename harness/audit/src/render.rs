@@ -23,6 +23,8 @@ const WORST: usize = 3;
 const MAX_LINE: usize = 200;
 /// The most characters of a better text, whose end is what it lacks.
 const MAX_BETTER: usize = 1_000;
+/// The findings of a name with a reason each.
+const MAX_REASONS: usize = 20;
 /// What stands for an unknown number.
 const UNKNOWN: &str = "–";
 
@@ -263,6 +265,27 @@ fn better(template: &Template) -> Option<(u32, String, &str)> {
 fn by_finding(report: &AuditReport) -> Vec<(&'static str, Vec<&Finding>)> {
     let of = |id: &str| report.findings.iter().filter(|finding| finding.id == id).collect::<Vec<_>>();
     FINDINGS.iter().map(|entry| (entry.id, of(entry.id))).filter(|(_, found)| !found.is_empty()).collect()
+}
+
+/// Returns the examples of findings that have the same name: the first, or those of all tools where each has its own reason.
+fn examples(found: &[&Finding]) -> Vec<String> {
+    let has_reasons = |finding: &&&Finding| matches!(finding.id.as_str(), "schema-broken" | "output-schema-broken");
+    let reasons = found.iter().filter(has_reasons).take(MAX_REASONS);
+    let of_tool = |finding: &&Finding| {
+        let tool = finding.tool.as_deref().map(plain_text).unwrap_or_default();
+        format!("{tool}: {}", example_line(&finding.example))
+    };
+    match found {
+        [first] => vec![example_line(&first.example)],
+        _ => {
+            let reasons: Vec<String> = reasons.map(of_tool).collect();
+            if reasons.is_empty() {
+                found.iter().take(1).map(|one| example_line(&one.example)).collect()
+            } else {
+                reasons
+            }
+        }
+    }
 }
 
 /// Returns the sentence of a finding.

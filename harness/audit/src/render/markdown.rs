@@ -1,7 +1,7 @@
 use healbench_text::{escape_markdown, plain_text, pluralize};
 
 use super::{
-    accepted, answer, by_finding, coverage, example_line, headline, kind_rows, line, reached, sentence, softly_refused,
+    accepted, answer, by_finding, coverage, examples, headline, kind_rows, line, reached, sentence, softly_refused,
     template_line, title, tool_rows, worst,
 };
 use crate::baseline::Change;
@@ -69,7 +69,9 @@ pub fn markdown(report: &AuditReport, changes: Option<&[Change]>) -> String {
             tools.push(format!("{} more", found.len() - TOOLS));
         }
         lines.push(format!("- {} `{id}`: {}. {}.", found[0].severity.name(), sentence(id), tools.join(", ")));
-        lines.push(format!("  {}", escape_markdown(&example_line(&found[0].example))));
+        let examples = examples(&found);
+        let item = if examples.len() > 1 { "  - " } else { "  " };
+        lines.extend(examples.iter().map(|example| format!("{item}{}", escape_markdown(example))));
     }
     if !report.notes.is_empty() {
         lines.push(String::new());

@@ -2,8 +2,8 @@ use healbench_text::{plain_text, pluralize};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{
-    MAX_BETTER, accepted, answer, better, by_finding, coverage, example_line, headline, kind_rows, line, reached,
-    sentence, shortened, softly_refused, template_line, title, tool_rows, worst,
+    MAX_BETTER, accepted, answer, better, by_finding, coverage, examples, headline, kind_rows, line, reached, sentence,
+    shortened, softly_refused, template_line, title, tool_rows, worst,
 };
 use crate::baseline::Change;
 use crate::report::{AuditReport, Template};
@@ -55,7 +55,7 @@ pub fn terminal(report: &AuditReport, changes: Option<&[Change]>) -> String {
             pluralize(calls as u64, "call"),
             tools.join(", ")
         ));
-        lines.push(format!("           {}", example_line(&found[0].example)));
+        lines.extend(examples(&found).iter().map(|example| format!("           {example}")));
     }
     if let Some(changes) = changes {
         lines.push(String::new());

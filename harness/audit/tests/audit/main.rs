@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that meets a surprise shall panic")]
 
 mod bases;
+mod definitions;
 mod outages;
 mod outputs;
 mod statuses;
