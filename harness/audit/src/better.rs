@@ -12,8 +12,8 @@ use crate::report::{AnswerKind, Base, BaseState, Better, Probe};
 /// Longer values are shown by their beginning.
 const MAX_VALUE_CHARACTERS: usize = 60;
 
-/// Returns the text of a refusal with what it lacks: what the schema says of the field, or a value that the server accepts. The words around
-/// it stay. `in_fusion_text` is the same failure in that format. `None` if the reader does not find the field and a remedy in the result.
+/// Returns the text of a refusal with what it lacks: what the schema says of the field, or a value that the server accepts where the form of
+/// the value is wrong: with the name of another thing an agent would change that. The words around it stay. `in_fusion_text` is the same failure in that format. `None` if the reader does not find the field and a remedy in the result.
 pub(crate) fn better(
     probe: &Probe,
     base: &Base,
@@ -38,7 +38,8 @@ pub(crate) fn better(
     };
     let is_accepted = matches!(base.state, BaseState::Accepted | BaseState::Volatile);
     let facts: Vec<String> = in_fusion_text.lines().filter_map(fact).collect();
-    let lacking = if facts.is_empty() { accepted_value(&draft).filter(|_| is_accepted)? } else { facts.join(" ") };
+    let is_form = is_accepted && !draft.kind.is_domain();
+    let lacking = if facts.is_empty() { accepted_value(&draft).filter(|_| is_form)? } else { facts.join(" ") };
     let is_enough = |text: &str| {
         let found = statements(text, &tools, &draft.intended, &draft.arguments);
         finds_field(&draft, text, &found) != Some(false) && finds_remedy(&draft, &found, schema, &tools) != Some(false)

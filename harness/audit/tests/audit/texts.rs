@@ -38,6 +38,26 @@ fn a_better_text_is_the_servers_own_with_what_it_lacks() {
     assert_eq!(bad("days has to be an integer"), (0, None));
 }
 
+/// Who is told the name of another thing where one does not exist changes that.
+#[test]
+fn a_better_text_names_no_other_thing() {
+    let rules = |text: &str| {
+        json!([
+            [["!order_id:string"], "!order_id: expected string"],
+            [["order_id=ORD-1"], "cancelled"],
+            [[], format!("!{text}")]
+        ])
+    };
+    let calls = CallsFile::parse("tools: {cancel: {right: {order_id: ORD-1}, wrong: [{order_id: ORD-7}]}}").unwrap();
+    for text in ["Not found", "Order is in a wrong state", "Session expired"] {
+        let only = Options { calls: calls.clone(), ..options() };
+        let report = answering(&[("cancel", fields(&[("order_id!", "string")]), rules(text))], &only);
+        let of = report.templates.iter().filter(|template| template.text.contains(text));
+        let better: Vec<String> = of.filter_map(|template| template.better.clone()).map(|one| one.text).collect();
+        assert!(!better.iter().any(|better| better.contains("ORD-1")), "{text}: {better:?}");
+    }
+}
+
 #[test]
 fn an_answer_that_the_right_call_waits_for_as_well_is_not_scored() {
     let quick = Options { call_timeout: Duration::from_millis(200), ..options() };
