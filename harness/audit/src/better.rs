@@ -13,7 +13,8 @@ use crate::report::{AnswerKind, Base, BaseState, Better, Probe};
 const MAX_VALUE_CHARACTERS: usize = 60;
 
 /// Returns the text of a refusal with what it lacks: what the schema says of the field, or a value that the server accepts where the form of
-/// the value is wrong: with the name of another thing an agent would change that. The words around it stay. `in_fusion_text` is the same failure in that format. `None` if the reader does not find the field and a remedy in the result.
+/// the value is wrong. The name of another thing is no form: with it an agent would change that. The words around it stay. `in_fusion_text` is
+/// the same failure in that format. `None` if the reader does not find the field and a remedy in the result.
 pub(crate) fn better(
     probe: &Probe,
     base: &Base,
