@@ -27,7 +27,7 @@ pub(crate) struct Outages {
     checks: usize,
 }
 
-/// What a refused call reached.
+/// The reach of a refused call.
 pub(crate) enum Reach {
     Tool,
     Nothing,

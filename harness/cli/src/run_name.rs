@@ -7,7 +7,7 @@ use clap::builder::{PathBufValueParser, TypedValueParser};
 use healbench_store::{RunDir, RunStatus};
 use healbench_text::nearest_name;
 
-/// What a run is, where something else was named.
+/// The help where something else than a run was named.
 pub(crate) const A_RUN: &str = "a run is a directory that `healbench run` or `healbench import` wrote, as in runs/…";
 /// The folder in which `healbench run` creates runs.
 pub(crate) const RUNS: &str = "runs";

@@ -453,15 +453,12 @@ fn after_an_empty_call_all_of_it_is_sent() {
 #[test]
 fn an_empty_value_may_be_called_missing() {
     let intended = json!({"action": "create", "title": "Rent", "tags": ["a"]});
-    for (field, empty, texts) in [
-        ("title", json!(""), ["title cannot be blank", "The title field is empty."]),
-        ("tags", json!([]), ["tags must not be empty", "tags: required"]),
-    ] {
-        for text in texts {
-            let mut draft = intended.clone();
-            draft[field] = empty.clone();
-            assert_eq!(last_sent(draft, &intended, text), intended, "{text}");
-        }
+    for (field, empty, text) in
+        [("title", json!(""), "title cannot be blank"), ("tags", json!([]), "tags must not be empty")]
+    {
+        let mut draft = intended.clone();
+        draft[field] = empty;
+        assert_eq!(last_sent(draft, &intended, text), intended, "{text}");
     }
     // What was meant to be empty stays.
     let intended = json!({"action": "create", "title": ""});

@@ -38,7 +38,7 @@ fn a_better_text_is_the_servers_own_with_what_it_lacks() {
     assert_eq!(bad("days has to be an integer"), (0, None));
 }
 
-/// Who is told the name of another thing where one does not exist changes that.
+/// An agent that is told the name of another thing, where one does not exist, changes that.
 #[test]
 fn a_better_text_names_no_other_thing() {
     let rules = |text: &str| {
