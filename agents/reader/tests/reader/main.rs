@@ -10,6 +10,7 @@ mod moves;
 mod plain;
 mod profiles;
 mod properties;
+mod rates;
 mod reading;
 mod reading_formats;
 mod reading_unseen;
