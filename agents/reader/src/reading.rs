@@ -277,17 +277,16 @@ impl Statement {
 /// Reads `text` as the answer to a call with the arguments `sent`, or null if they are not known. `is_error` is what the protocol says of
 /// it; if that is `None`, the text itself decides. A text that reports no error has no statements but those about getting more of it.
 pub fn read(text: &str, vocabulary: &Vocabulary<'_>, sent: &Value, is_error: Option<bool>) -> Reading {
+    let masked = echoed_values::mask_echoed_values(text, sent);
     // What was sent may be called an error, and is none.
-    let is_prose = !text.trim_start().starts_with(['{', '[']);
-    let own = if is_error.is_none() && is_prose { content::without_sent(text, sent) } else { Cow::Borrowed(text) };
-    let plainly = is_error.or_else(|| outcome::reports_plainly(&own));
-    let says_error = plainly.unwrap_or_else(|| outcome::complains(&own));
+    let plainly = is_error.or_else(|| outcome::reports_plainly(&masked.0));
+    let says_error = plainly.unwrap_or_else(|| outcome::complains(&masked.0));
     let is_document = content::is_document(&text.trim_start().to_lowercase());
-    let mut found = read_all(text, vocabulary, sent, true, says_error);
+    let mut found = read_all(&masked, vocabulary, sent, true, says_error);
     let is_implied = || is_error.is_none() && complaint::implies_error(text, &found.0, &found.1);
     let mut fails = says_error || is_implied();
     if !fails && is_error.is_none() && complaint::may_complain(text) {
-        let as_error = read_all(text, vocabulary, sent, true, true);
+        let as_error = read_all(&masked, vocabulary, sent, true, true);
         if relevance::contradicts_call(text, &as_error.0, sent) {
             (fails, found) = (true, as_error);
         }
@@ -358,7 +357,8 @@ impl Facts {
 /// names no field but quotes a value (``unknown variant `superadmin` ``) that occurs once in them, the statement is about that argument.
 /// Words inside quoted values of arguments are ignored.
 pub fn read_statements(text: &str, vocabulary: &Vocabulary<'_>, sent: &Value) -> Vec<Statement> {
-    let (statements, _, faults) = read_all(text, vocabulary, sent, false, true);
+    let masked = echoed_values::mask_echoed_values(text, sent);
+    let (statements, _, faults) = read_all(&masked, vocabulary, sent, false, true);
     if statements.is_empty() && is_passing(text, &statements, &faults) {
         vec![Statement::Transient]
     } else {
@@ -372,17 +372,17 @@ fn is_passing(text: &str, statements: &[Statement], faults: &Faults) -> bool {
         && error_kind::kind_by_words(text) == Some(ErrorKind::Transient)
 }
 
-/// Returns the statements of a text, the words of each if they are wanted, and the faults. `of_error` is true if it answers a failed call.
+/// Returns the statements of a text, which is given with the sent values as [`echoed_values`] masks both, the words of each if they are wanted,
+/// and the faults. `of_error` is true if it answers a failed call.
 fn read_all(
-    text: &str,
+    (text, sent): &(Cow<'_, str>, Cow<'_, Value>),
     vocabulary: &Vocabulary<'_>,
     original: &Value,
     keep_words: bool,
     of_error: bool,
 ) -> (Vec<Statement>, Vec<String>, Faults) {
-    let (text, sent) = echoed_values::mask_echoed_values(text, original);
-    let text = orders::without_orders(&text);
-    let mut reader = StatementReader::new(vocabulary, &sent, original, phrases::PhraseTable::built_in());
+    let text = orders::without_orders(text);
+    let mut reader = StatementReader::new(vocabulary, sent, original, phrases::PhraseTable::built_in());
     reader.of_error = of_error;
     if keep_words {
         reader.keep_words();

@@ -52,7 +52,7 @@ impl Outages {
         is_repeated || is_temporary
     }
 
-    /// Takes the points of the calls whose refusals turned out to be about no call.
+    /// Removes the points of the calls whose refusals turned out to be about no call.
     pub(crate) fn lose(&self, probes: &mut [Probe]) {
         for probe in probes.iter_mut().filter(|probe| may_be_lost(probe.answer)) {
             let text = probe.text.as_ref().map(|text| without_values(text, &probe.arguments));

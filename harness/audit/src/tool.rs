@@ -376,11 +376,11 @@ impl Auditor<'_, '_> {
                 };
                 let (kind, mut found) = judge(&answer);
                 probe.answer = kind;
-                let is_lost = match may_be_lost(kind) {
+                let reach = match may_be_lost(kind) {
                     true => self.reach(subject, outages, &draft, &draft.arguments, &answer, &found)?,
                     false => Reach::Tool,
                 };
-                match is_lost {
+                match reach {
                     Reach::Tool => {}
                     Reach::Nothing => {
                         probe.answer = AnswerKind::Environment;
@@ -431,9 +431,9 @@ impl Auditor<'_, '_> {
                     probe.repaired = Some(answers.is_some());
                     if let Some((answer, sent)) = last.filter(|(answer, _)| answers.is_none() && answer.is_refusal()) {
                         let found = statements(&answer.text, &tools[..1], base, &sent);
-                        let is_lost = self.reach(subject, outages, &draft, &sent, &answer, &found)?;
+                        let reach = self.reach(subject, outages, &draft, &sent, &answer, &found)?;
                         // Whether the text helps was not found out.
-                        probe.repaired = probe.repaired.filter(|_| matches!(is_lost, Reach::Tool));
+                        probe.repaired = probe.repaired.filter(|_| matches!(reach, Reach::Tool));
                     }
                     // A text with which alone a reader arrives at the right call said what is right.
                     probe.remedy = probe.remedy.map(|found| found || answers == Some(1));

@@ -1,9 +1,5 @@
 //! Content in which words of errors stand: mails, programs, lists, pages and counts.
 
-use std::borrow::Cow;
-
-use serde_json::Value;
-
 use super::words::COMPLAINTS;
 
 /// Returns the part of a prose text in lower case in which complaints count: without what is quoted or in parentheses, without what a
@@ -263,25 +259,6 @@ fn without_none(text: &str) -> String {
         }
     }
     words.concat()
-}
-
-/// Returns a text without the values of several words that were sent, which are no complaints: "Error Lane 5" is an address.
-pub(super) fn without_sent<'t>(text: &'t str, sent: &Value) -> Cow<'t, str> {
-    match sent {
-        Value::String(value) if value.contains(' ') && text.contains(value.as_str()) => {
-            Cow::Owned(text.replace(value.as_str(), "…"))
-        }
-        Value::Array(items) => without_each(text, items.iter()),
-        Value::Object(fields) => without_each(text, fields.values()),
-        _ => Cow::Borrowed(text),
-    }
-}
-
-fn without_each<'t, 'v>(text: &'t str, values: impl Iterator<Item = &'v Value>) -> Cow<'t, str> {
-    values.fold(Cow::Borrowed(text), |text, value| match text {
-        Cow::Borrowed(text) => without_sent(text, value),
-        Cow::Owned(text) => Cow::Owned(without_sent(&text, value).into_owned()),
-    })
 }
 
 /// Returns true for a mail: with a head, or signed.

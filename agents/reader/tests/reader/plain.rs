@@ -220,7 +220,7 @@ fn what_was_sent_is_no_complaint() {
     let is_error = |text: &str, sent: &Value| read(text, sent, &[], None)["is_error"] == json!(true);
     for (text, sent) in [
         ("Error Lane 5, Hull -> 53.5, -2.1", json!({"address": "Error Lane 5"})),
-        ("alert invalid login is active (id al-9)", json!({"name": "invalid login"})),
+        ("alert 'too many invalid logins' is active (id al-9)", json!({"name": "too many invalid logins"})),
     ] {
         assert!(!is_error(text, &sent), "{text}");
     }
