@@ -460,9 +460,8 @@ fn an_empty_value_may_be_called_missing() {
         draft[field] = empty;
         assert_eq!(last_sent(draft, &intended, text), intended, "{text}");
     }
-    // What was meant to be empty stays.
-    let intended = json!({"action": "create", "title": ""});
-    assert_eq!(last_sent(intended.clone(), &intended, "title cannot be blank"), intended);
+    let meant = json!({"action": "create", "title": ""});
+    assert_eq!(last_sent(meant.clone(), &meant, "title cannot be blank"), meant);
 }
 
 #[test]

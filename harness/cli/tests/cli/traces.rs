@@ -171,6 +171,14 @@ fn two_traces_are_compared_by_their_texts() {
     assert!(by_agent.starts_with("agent,") && by_agent.contains("\nm-2,"), "{by_agent}");
     let by_kind = sandbox.ok(&["errors", "trace", "--by", "kind"]).out;
     assert!(by_kind.contains("\nreference "), "{by_kind}");
+    // A trace without an error has nothing to compare, and no texts is no number of them.
+    sandbox.write(
+        "none.json",
+        r#"{"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]}"#,
+    );
+    sandbox.ok(&["import", "none.json", "--out", "none"]);
+    assert_eq!(sandbox.start(&["compare", "trace", "none"]).code, Some(4));
+    assert_eq!(sandbox.start(&["errors", "trace", "--limit", "0"]).code, Some(2));
 }
 
 #[test]
