@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use healbench_core::{
-    Agent, AgentError, EpisodeStart, Move, Script, Step, ToolCall, ToolResponse, Turn, default_preamble,
+    Agent, AgentError, EpisodeStart, Move, RecordQuery, Script, Step, ToolCall, ToolResponse, Turn, default_preamble,
 };
 use serde_json::Value;
 
@@ -354,7 +354,7 @@ impl<'a> ScriptedAgent<'a> {
             self.waited = true;
             return self.send(seconds);
         }
-        if self.follow_suggestion(statements) {
+        if self.follow_suggestion(statements) || self.look_up_named_value(statements) {
             return self.send(0);
         }
         if is_refused && !self.has_untried_advice(statements) && self.takes_up("stop", "", self.profile.uptake.stop) {
@@ -402,34 +402,34 @@ impl<'a> ScriptedAgent<'a> {
     }
 
     fn repairs(&self, statement: &Statement) -> Vec<Vec<ArgumentEdit>> {
-        let none = BTreeMap::new();
         let Some(step) = self.script_step() else { return Vec::new() };
-        let call = self.lookup.as_ref().unwrap_or(&self.draft);
-        let field = discriminator(&self.start, &call.tool).unwrap_or_default();
         if let Some(lookup) = &self.lookup {
             // The known values of a lookup are the arguments it was built from; a text can still say which of them is
             // wrong.
             let action = action_of(&self.start, lookup).unwrap_or_default();
             let known = advised_call(&self.start, &self.found_values, self.step, &lookup.tool, action);
-            let context = RepairContext {
-                intended: &known.arguments,
-                queries: &none,
-                found_values: &self.found_values,
-                step: self.step,
-                tool: &lookup.tool,
-                discriminator: field,
-            };
-            return repairs(statement, &lookup.arguments, &context);
+            return self.repairs_of(lookup, statement, &known.arguments, &BTreeMap::new());
         }
+        self.repairs_of(&self.draft, statement, &step.intended.arguments, &step.find)
+    }
+
+    /// Returns the repairs of a call whose right arguments are `known` but for those to find.
+    fn repairs_of(
+        &self,
+        call: &ToolCall,
+        statement: &Statement,
+        known: &Value,
+        queries: &BTreeMap<String, RecordQuery>,
+    ) -> Vec<Vec<ArgumentEdit>> {
         let context = RepairContext {
-            intended: &step.intended.arguments,
-            queries: &step.find,
+            intended: known,
+            queries,
             found_values: &self.found_values,
             step: self.step,
-            tool: &self.draft.tool,
-            discriminator: field,
+            tool: &call.tool,
+            discriminator: discriminator(&self.start, &call.tool).unwrap_or_default(),
         };
-        repairs(statement, &self.draft.arguments, &context)
+        repairs(statement, &call.arguments, &context)
     }
 }
 

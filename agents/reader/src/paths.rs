@@ -69,6 +69,13 @@ pub(super) fn fill(value: &mut Value, path: &str, new: Value) {
     }
 }
 
+/// Returns true if the paths are equal, or one is a part of the other.
+pub(super) fn overlap(one: &str, other: &str) -> bool {
+    let is_part =
+        |whole: &str, part: &str| part.strip_prefix(whole).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+    is_part(one, other) || is_part(other, one)
+}
+
 /// Returns what a path's last part is a part of.
 pub(super) fn parent<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
     match split(path).0 {

@@ -53,10 +53,7 @@ impl RepairContext<'_> {
 
     /// Returns true if the value at `path`, or a part of it, has to be found in a response.
     fn must_find(&self, path: &str) -> bool {
-        let is_part = |whole: &str, part: &str| {
-            part.strip_prefix(whole).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-        };
-        self.queries.keys().any(|argument| is_part(argument, path) || is_part(path, argument))
+        self.queries.keys().any(|argument| paths::overlap(argument, path))
     }
 }
 
@@ -200,8 +197,10 @@ fn is_absent(arguments: &Value, path: &str) -> bool {
 fn set_known_value(field: &str, arguments: &Value, context: &RepairContext<'_>) -> Vec<Vec<ArgumentEdit>> {
     if is_empty_call(arguments, context) {
         let names = context.intended.as_object().into_iter().flat_map(|object| object.keys());
-        let known = names.filter_map(|name| Some(ArgumentEdit::Set(name.clone(), context.value(name)?)));
-        return vec![known.collect()];
+        let known = names.filter_map(|name| Some((name, context.value(name)?)));
+        let new = known.filter(|(name, value)| paths::get(arguments, name) != Some(value));
+        let edits: Vec<_> = new.map(|(name, value)| ArgumentEdit::Set(name.clone(), value)).collect();
+        return if edits.is_empty() { Vec::new() } else { vec![edits] };
     }
     let parents = field.match_indices('.').map(|(end, _)| &field[..end]);
     let mut absent = parents.filter(|parent| is_absent(arguments, parent) && context.value(parent).is_some());

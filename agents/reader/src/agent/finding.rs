@@ -1,11 +1,14 @@
 //! Values that a step needs and that a response has to show first.
 
+use std::collections::BTreeMap;
+
 use healbench_core::Turn;
 use serde_json::Value;
 
-use super::ScriptedAgent;
+use super::{ArgumentEdit, ScriptedAgent};
 use crate::lookup::advised_call;
 use crate::paths;
+use crate::reading::Statement;
 
 impl ScriptedAgent<'_> {
     /// Returns the number of values that the step needs and that no response has shown.
@@ -89,6 +92,28 @@ impl ScriptedAgent<'_> {
         let Some((tool, action)) = self.uncalled_reading_action() else { return false };
         self.lookup = Some(advised_call(&self.start, &self.found_values, self.step, &tool, &action));
         true
+    }
+
+    /// Starts a lookup of a value that the step has to find, that was not sent, and that the statements ask for. Returns false if there
+    /// is none. A value that was sent and refused is looked up on advice.
+    pub(super) fn look_up_named_value(&mut self, statements: &[Statement]) -> bool {
+        let Some(step) = self.script_step().filter(|_| self.lookup.is_none()) else { return false };
+        let is_open = |argument: &String| {
+            self.found_values.get(self.step, argument).is_none()
+                && paths::get(&self.draft.arguments, argument).is_none_or(Value::is_null)
+        };
+        let open: Vec<&String> = step.find.keys().filter(|argument| is_open(argument)).collect();
+        let is_named = |statement: &Statement| {
+            let edits = self.repairs_of(&self.draft, statement, &step.intended.arguments, &BTreeMap::new());
+            let mut paths = edits.iter().flatten().filter_map(|edit| match edit {
+                ArgumentEdit::Set(path, _) => Some(path),
+                ArgumentEdit::Remove(_) => None,
+            });
+            let (kind, subject, uptake) = self.uptake(statement);
+            paths.any(|path| open.iter().any(|argument| paths::overlap(argument, path)))
+                && self.takes_up(kind, subject, uptake)
+        };
+        !open.is_empty() && statements.iter().any(is_named) && self.begin_look_up()
     }
 
     /// Sends a repaired call. An argument that was put back without a part that has to be found is completed first.

@@ -331,6 +331,39 @@ fn what_is_needed_before_the_first_call_is_read_from_what_the_tools_offer() {
 }
 
 #[test]
+fn a_value_that_the_mistaken_call_leaves_out_is_read_before_the_next_attempt() {
+    let play = |name: &str, draft: Value, told: &str| {
+        let mut missing = get();
+        missing.draft.arguments = draft;
+        run_episode(&profile(name), vec![missing], 0, 9, |call, _| {
+            match (call.arguments["action"].as_str(), call.arguments["invoice_id"].as_str()) {
+                (Some("list"), _) => ok(&rows(60..80)),
+                (_, Some("inv_70")) => ok("{}"),
+                _ => error(told),
+            }
+        })
+    };
+    let (list, right) =
+        (r#"{"action":"list","status":"open"}"#, json!({"action": "get", "invoice_id": "inv_70"}).to_string());
+    let left_out = json!({"action": "get"});
+    for (draft, told) in [
+        (left_out.clone(), "invoice_id is required"),
+        (
+            left_out.clone(),
+            r#"[{"code":"invalid_type","expected":"string","received":"undefined","path":["invoice_id"],"message":"Required"}]"#,
+        ),
+        (json!({"action": "get", "invoice_id": null}), "invoice_id: expected string, received null"),
+    ] {
+        let turns = play("perfect", draft.clone(), told);
+        assert_eq!(sent(&turns), [draft.to_string(), list.to_owned(), right.clone()], "{told}");
+        assert!(is_done(&turns), "{told}");
+    }
+    // Nothing is asked for.
+    assert!(gave_up(&play("perfect", left_out.clone(), "Something went wrong.")));
+    assert!(gave_up(&play("blind", left_out, "invoice_id is required")));
+}
+
+#[test]
 fn a_call_that_took_effect_before_a_timeout_is_not_repeated() {
     let call = json!({"action": "create", "email": "a@example.com", "amount": 120});
     let play = |listed: &str| {
