@@ -353,15 +353,20 @@ pub(crate) struct ShowArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(mut_arg("command", |command| command.required_unless_present("tools")))]
 pub(crate) struct NewArgs {
     /// Start this MCP server and ask for its tools.
-    #[arg(long, required = true)]
+    #[arg(long, required_unless_present = "tools")]
     pub(crate) from_server: bool,
+    /// Write a scenario with the tools of this file: a list of tools, the answer of a server to `tools/list`, or the tools of a request to a
+    /// model. The simulator answers valid calls with `OK`, or an example of the output schema, until the scenario says more.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["from_server", "fixture", "ServerArgs"])]
+    pub(crate) tools: Option<PathBuf>,
     /// Copy what healbench has into the working directory, to change it: an example of a scenario, such as `library-state`; a built-in suite, or
     /// `SUITE/NAME` of it; a profile, as `scripted:NAME`; or `teaching`, a template of error texts.
     #[arg(long, value_name = "NAME", exclusive = true)]
     pub(crate) template: Option<String>,
-    /// The folder for `first.yaml` and `tools.json`, or a `.json` file for the list of tools alone. An existing
+    /// The folder for `first.yaml` and, of a server, `tools.json`; or a `.json` file for the list of tools alone. An existing
     /// scenario is kept; the list of tools is overwritten.
     #[arg(long, value_name = "PATH", default_value = "scenarios")]
     pub(crate) out: PathBuf,

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use healbench_audit::{Base, BaseState, Options, Server};
+use healbench_core::Object;
+use healbench_engine::definition::{Action, Handler, Tool};
 use healbench_engine::{valid_example, validate};
 use healbench_mcp::{McpSession, Supervisor, ToolDefinition};
 use healbench_reader::shipped_profile_text;
@@ -14,6 +16,7 @@ use serde_json::{Value, json};
 use crate::args::NewArgs;
 use crate::commands::audit::start_server;
 use crate::error::{CliError, ExitStatus};
+use crate::load;
 use crate::output::write_atomically;
 use crate::signals::{status_of, supervise};
 use crate::terminal::Terminal;
@@ -33,6 +36,9 @@ const MAX_REASON: usize = 300;
 pub(crate) fn new(args: &NewArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     if let Some(name) = &args.template {
         return copy_shipped(name, terminal);
+    }
+    if let Some(list) = &args.tools {
+        return write_simulated(&args.out, list, terminal);
     }
     if args.server.url.as_deref().is_some_and(|url| !secrets_in_url(url).is_empty()) {
         return Err(CliError::new(
@@ -103,9 +109,7 @@ fn write_files(args: &NewArgs, supervisor: &Supervisor, terminal: &Terminal) -> 
     let tried = tried_calls(args, supervisor, &session);
     let (text, refused) = first_scenario(args, folder.path(), &session, &tools, &tried)?;
     write_atomically(&scenario_file, &text)?;
-    let shown = shell_quote(&scenario_file.display().to_string());
-    terminal
-        .note(&format!("scenario: {shown}\nedit it, then: healbench run {shown} --agent scripted:typical --trials 3"));
+    terminal.note(&edit_note(&scenario_file));
     if tried.is_empty() {
         terminal.note("its call was not tried: no tool is read-only by its annotations; check its arguments");
     }
@@ -150,10 +154,8 @@ fn first_scenario(
     tools: &str,
     tried: &[(String, Base)],
 ) -> Result<(String, Option<String>), CliError> {
-    let name = session.server_info()["name"].as_str().unwrap_or("server");
-    let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let id: String = name.chars().take(MAX_NAME).map(|c| if is_word(c) { c } else { '-' }).collect();
-    let id = if id.is_empty() { "server" } else { &id };
+    let name = session.server_info()["name"].as_str().unwrap_or_default();
+    let id = &id_of(name, "server");
     let base = |tool: &ToolDefinition| tried.iter().find(|(name, _)| *name == tool.name).map(|(_, base)| base);
     let is_accepted = |base: &Base| matches!(base.state, BaseState::Accepted | BaseState::Volatile);
     let mut candidates = by_worth(session);
@@ -163,18 +165,12 @@ fn first_scenario(
         let known = base(tool);
         let accepted = known.filter(|base| is_accepted(base)).map(|base| base.arguments.clone());
         let Some(arguments) = accepted.or_else(|| example(tool.input_schema())) else { continue };
-        let mistakes = if required(tool.input_schema()).is_empty() { "" } else { "\n    mistakes: [missing]" };
-        let call = json!({"tool": tool.name, "arguments": arguments});
-        let text = format!(
-            "# A first scenario: edit the task, the call and what is expected of it.\n\
-             id: {id}/first\ntitle: A first call of {}\ntask:\n  prompt: {}\n  max_calls: 6\n\
-             server:\n{server}  tools_file: {TOOLS_FILE}\n\
-             # What must hold at the end: `called`, `result` of a call, or a `command` that exits with status 0.\n\
-             expect:\n  - called: {call}\n\
-             # The calls of a perfect agent, and the mistakes that a simulated reader makes first.\n\
-             script:\n  - call: {call}{mistakes}\n",
-            json!(tool.name),
-            json!(format!("Call the tool {} with {arguments}.", tool.name)),
+        let text = scenario_text(
+            id,
+            &format!("server:\n{server}  tools_file: {TOOLS_FILE}\n"),
+            "`called`, `result` of a call, or a `command` that exits with status 0",
+            &json!({"tool": tool.name, "arguments": arguments}),
+            !required(tool.input_schema()).is_empty(),
         );
         if load_stored("first.yaml", &text, Syntax::Yaml, Some(tools)).is_ok() {
             let refused = known.filter(|base| !is_accepted(base)).and_then(|base| base.text.as_deref());
@@ -183,6 +179,100 @@ fn first_scenario(
     }
     Err(CliError::new(format_args!("cannot generate a call of a tool of `{}`", plain_text(name)))
         .help(format!("{} is written; write a scenario for it by hand", args.out.join(TOOLS_FILE).display())))
+}
+
+/// Writes a scenario with the tools of a file, which the simulator answers.
+fn write_simulated(folder: &Path, list: &Path, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+    let file = folder.join("first.yaml");
+    if file.exists() {
+        return Err(CliError::new(format_args!("`{}` exists already", file.display()))
+            .help("move it, or name another folder in `--out`"));
+    }
+    let tools = load::tools(list, terminal)?.tools;
+    let mut blocks = String::from(
+        "# Edit the handlers: `healbench new --template library-state` copies an example with rows and rules.\ntools:\n",
+    );
+    for tool in &tools {
+        let keys = format!("{:#}", tool_keys(tool)).replace('\n', "\n    ");
+        blocks.push_str(&format!("  {}: {keys}\n", json!(tool.name)));
+    }
+    let id = id_of(&list.file_stem().unwrap_or_default().to_string_lossy(), "tools");
+    let mut actions: Vec<(&Tool, &Action)> =
+        tools.iter().flat_map(|tool| tool.actions.iter().map(move |action| (tool, action))).collect();
+    actions.sort_by_key(|(_, action)| (required(&action.input).is_empty(), action.read_only));
+    for (tool, action) in actions {
+        let Some(arguments) = example(&action.input) else { continue };
+        let mut call = json!({"tool": tool.name, "arguments": arguments});
+        if tool.discriminator.is_some() {
+            call["action"] = json!(action.name);
+        }
+        let held = "`called`, `row` of a table, or an `answer`";
+        let text = scenario_text(&id, &blocks, held, &call, !required(&action.input).is_empty());
+        if load_stored("first.yaml", &text, Syntax::Yaml, None).is_ok() {
+            fs::create_dir_all(folder).map_err(|error| CliError::write(folder, &error))?;
+            write_atomically(&file, &text)?;
+            terminal.note(&edit_note(&file));
+            return Ok(ExitStatus::Success);
+        }
+    }
+    Err(CliError::new(format_args!("cannot generate a call of a tool of `{}`", list.display()))
+        .help("`healbench new --template library-state` copies a scenario to start from"))
+}
+
+/// Returns the keys of a tool in a scenario.
+fn tool_keys(tool: &Tool) -> Value {
+    let action = |action: &Action| {
+        let answer = match &action.handler {
+            Handler::Return(answer) => answer.clone(),
+            _ => json!("OK"),
+        };
+        let mut keys = json!({"input": action.input, "handler": {"return": answer}});
+        if !action.description.is_empty() {
+            keys["description"] = json!(action.description);
+        }
+        let hints =
+            [("read_only", action.read_only), ("destructive", action.destructive), ("idempotent", action.idempotent)];
+        for (hint, _) in hints.iter().filter(|(_, is_set)| *is_set) {
+            keys[*hint] = json!(true);
+        }
+        (action.name.clone(), keys)
+    };
+    let actions: Object = tool.actions.iter().map(action).collect();
+    json!({"description": tool.description, "discriminator": tool.discriminator, "actions": actions})
+}
+
+/// Returns a scenario with one call, as a scenario file has it. `environment` has the keys of the server or of the tools, and `held` what
+/// may be expected.
+fn scenario_text(id: &str, environment: &str, held: &str, call: &Value, has_required: bool) -> String {
+    let mistakes = if has_required { "\n    mistakes: [missing]" } else { "" };
+    let (name, arguments) = (call["tool"].as_str().unwrap_or_default(), &call["arguments"]);
+    let called = match call["action"].as_str() {
+        Some(action) => format!("the action {action} of the tool {name}"),
+        None => format!("the tool {name}"),
+    };
+    format!(
+        "# A first scenario: edit the task, the call and what is expected of it.\n\
+         id: {id}/first\ntitle: A first call of {}\ntask:\n  prompt: {}\n  max_calls: 6\n\
+         {environment}\
+         # What must hold at the end: {held}.\n\
+         expect:\n  - called: {call}\n\
+         # The calls of a perfect agent, and the mistakes that a simulated reader makes first.\n\
+         script:\n  - call: {call}{mistakes}\n",
+        json!(name),
+        json!(format!("Call {called} with {arguments}.")),
+    )
+}
+
+/// Returns the first part of an id, from a name.
+fn id_of(name: &str, default: &str) -> String {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let id: String = name.chars().take(MAX_NAME).map(|c| if is_word(c) { c } else { '-' }).collect();
+    if id.is_empty() { default.to_owned() } else { id }
+}
+
+fn edit_note(file: &Path) -> String {
+    let shown = shell_quote(&file.display().to_string());
+    format!("scenario: {shown}\nedit it, then: healbench run {shown} --agent scripted:typical --trials 3")
 }
 
 /// Returns the keys of a scenario that say how the server is reached.

@@ -54,3 +54,49 @@ fn suites_profiles_and_templates_are_copied_once() {
     let unknown = sandbox.start(&["new", "--template", "library-stat"]);
     assert!(unknown.code == Some(2) && unknown.err.contains("did you mean `library-state`?"), "{}", unknown.err);
 }
+
+#[test]
+fn a_list_of_tools_becomes_a_scenario_that_the_simulator_runs() {
+    let sandbox = Sandbox::new();
+    let person = r##"{"type": "array", "items": {"$ref": "#/$defs/Person"}}"##;
+    sandbox.write(
+        "tools.json",
+        &format!(
+            r#"{{"jsonrpc": "2.0", "id": 1, "result": {{"tools": [
+                {{"name": "list_events", "description": "List # events: all.", "inputSchema": {{"type": "object"}},
+                  "annotations": {{"readOnlyHint": true}}}},
+                {{"name": "create_event", "inputSchema": {{"type": "object", "required": ["title"], "properties":
+                  {{"title": {{"type": "string", "minLength": 1}}, "people": {person}}}, "$defs": {{"Person": {{"type": "object"}}}}}}}}]}}}}"#
+        ),
+    );
+    // Actions behind a discriminator.
+    sandbox.write("notes.json", r#"[{"name": "notes", "description": "Notes.", "actions": {"add": {"required": ["text"], "properties": {"text": {"type": "string"}}}}}]"#);
+    for (list, call) in [("tools.json", "create_event"), ("notes.json", r#""action":"add""#)] {
+        let made = sandbox.ok(&["new", "--tools", list, "--out", "mine"]);
+        assert!(made.err.contains("scenario: mine/first.yaml"), "{}", made.err);
+        let text = std::fs::read_to_string(sandbox.path("mine/first.yaml")).unwrap();
+        assert!(text.contains(call), "{text}");
+        sandbox.ok(&["validate", "mine/first.yaml"]);
+        let args = [
+            "run",
+            "mine/first.yaml",
+            "--agent",
+            "scripted:perfect",
+            "--condition",
+            "bare,fusion",
+            "--trials",
+            "1",
+            "--quiet",
+        ];
+        let run = sandbox.ok(&args).out;
+        assert!(run.contains("100"), "{run}");
+        let again = sandbox.start(&["new", "--tools", list, "--out", "mine"]);
+        assert_eq!(again.code, Some(2));
+        assert!(again.err.contains("exists already"), "{}", again.err);
+        std::fs::remove_dir_all(sandbox.path("mine")).unwrap();
+    }
+    sandbox.write("empty.json", "{}");
+    let empty = sandbox.start(&["new", "--tools", "empty.json"]);
+    assert!(empty.code == Some(2) && empty.err.contains("empty.json:1:1"), "{}", empty.err);
+    assert_eq!(sandbox.start(&["new", "--tools", "tools.json", "--", "server"]).code, Some(2));
+}
