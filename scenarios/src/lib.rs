@@ -40,7 +40,7 @@ pub use load::{load_file, load_stored, load_str, load_suite, load_variants};
 pub use load_error::LoadError;
 pub use locate::Syntax;
 pub use mistakes::{MISTAKES, MistakeEntry, MistakeKind};
-pub use render::render_diagnostics;
+pub use render::{render_diagnostics, render_warnings};
 pub use scenario::{Scenario, Source, Task};
 pub use schedule::Schedule;
 pub use schema::schema_json;

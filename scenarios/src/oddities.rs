@@ -1,11 +1,11 @@
-//! Names that are nearly those of others, and expectations that say nothing: what is valid, and probably not meant.
+//! Names that are nearly those of others, repetitions, and expectations that say nothing: what is valid, and probably not meant.
 
 use std::collections::BTreeSet;
 
-use healbench_core::Object;
+use healbench_core::{Object, json_type};
 use healbench_engine::StateCheck;
 use healbench_engine::definition::{Action, Handler};
-use healbench_text::nearest_name;
+use healbench_text::{nearest_name, plain_text};
 use serde_json::Value;
 
 use crate::Diagnostic;
@@ -14,21 +14,44 @@ use crate::generate::TablePlan;
 use crate::locate::{Document, child};
 use crate::scenario::Scenario;
 
+/// The formats of JSON Schema (draft 2020-12, validation, section 7.3).
+const FORMATS: [&str; 19] = [
+    "date-time",
+    "date",
+    "time",
+    "duration",
+    "email",
+    "idn-email",
+    "hostname",
+    "idn-hostname",
+    "ipv4",
+    "ipv6",
+    "uri",
+    "uri-reference",
+    "iri",
+    "iri-reference",
+    "uuid",
+    "uri-template",
+    "json-pointer",
+    "relative-json-pointer",
+    "regex",
+];
+
 /// The arguments of a list that choose rows without being compared with a column.
 const PAGING: [&str; 4] = ["limit", "offset", "sort", "cursor"];
 
 /// Returns a warning for each.
 pub(crate) fn oddities(scenario: &Scenario, document: &Document<'_>) -> Vec<Diagnostic> {
-    let mut found = Vec::new();
+    let mut found = repetitions(scenario, document);
     for tool in &scenario.tools {
         let actions = child(&child("/tools", &tool.name), "actions");
         for action in &tool.actions {
             let at = child(&actions, &action.name);
             found.extend(arguments_without_effect(scenario, action, &at, document));
-            no_options(&action.input, &child(&at, "input"), &mut |at| {
-                let help = Some("list the options, or leave `enum` out".to_owned());
-                found.push(document.at_value(at, "no value is one of no options", help));
-            });
+            found.extend(values_beside_options(scenario, action, document));
+            let mut note =
+                |at: &str, message: String, help: String| found.push(document.at_value(at, message, Some(help)));
+            schema_oddities(&action.input, &child(&at, "input"), &mut note);
         }
     }
     for plan in &scenario.tables {
@@ -46,25 +69,60 @@ pub(crate) fn oddities(scenario: &Scenario, document: &Document<'_>) -> Vec<Diag
     found
 }
 
-/// Finds schemas that accept nothing because their `enum` is empty.
-fn no_options(schema: &Value, at: &str, note: &mut dyn FnMut(&str)) {
-    match schema {
-        Value::Object(map) => {
-            for (key, inner) in map {
-                let here = child(at, key);
-                match key == "enum" && inner.as_array().is_some_and(Vec::is_empty) {
-                    true => note(&here),
-                    false => no_options(inner, &here, note),
+/// Finds schemas that accept nothing because their `enum` is empty, that list an option twice, or whose format is nearly one of the standard.
+fn schema_oddities(schema: &Value, at: &str, note: &mut dyn FnMut(&str, String, String)) {
+    let parts: Vec<(String, &Value)> = match schema {
+        Value::Object(map) => map.iter().map(|(key, inner)| (child(at, key), inner)).collect(),
+        Value::Array(items) => items.iter().enumerate().map(|(index, inner)| (child(at, index), inner)).collect(),
+        _ => return,
+    };
+    for (here, inner) in parts {
+        let key = schema.is_object().then(|| here.rsplit('/').next()).flatten();
+        match (key, inner) {
+            (Some("enum"), Value::Array(options)) if options.is_empty() => {
+                note(&here, "no value is one of no options".into(), "list the options, or leave `enum` out".into());
+            }
+            (Some("enum"), Value::Array(options)) => {
+                for index in repeated(options) {
+                    note(&child(&here, index), "this option is listed twice".into(), "remove it".into());
                 }
             }
-        }
-        Value::Array(items) => {
-            for (index, inner) in items.iter().enumerate() {
-                no_options(inner, &child(at, index), note);
+            (Some("format"), Value::String(format)) if !FORMATS.contains(&format.as_str()) => {
+                if let Some(near) = nearest_name(format, FORMATS) {
+                    let message = format!("`{}` is no format of JSON Schema", plain_text(format));
+                    note(&here, message, format!("did you mean `{near}`?"));
+                }
             }
+            _ => schema_oddities(inner, &here, note),
         }
-        _ => {}
     }
+}
+
+/// Returns the places of values that an earlier one equals.
+fn repeated(values: &[Value]) -> impl Iterator<Item = usize> {
+    (1..values.len()).filter(|index| values[..*index].contains(&values[*index]))
+}
+
+/// Finds labels, mistakes to draw, rules, and expectations that are written twice.
+fn repetitions(scenario: &Scenario, document: &Document<'_>) -> Vec<Diagnostic> {
+    let mut lists = vec![("/tags".to_owned(), "a tag"), ("/expect".to_owned(), "an expectation")];
+    let steps = document.value["script"].as_array().map_or(0, Vec::len);
+    for index in 0..steps {
+        lists.push((child(&child(&child("/script", index), "draw"), "from"), "a mistake"));
+    }
+    for tool in &scenario.tools {
+        let actions = child(&child("/tools", &tool.name), "actions");
+        lists.extend(tool.actions.iter().map(|action| (child(&child(&actions, &action.name), "rules"), "a rule")));
+    }
+    let mut found = Vec::new();
+    for (at, what) in lists {
+        let Some(values) = document.value.pointer(&at).and_then(Value::as_array) else { continue };
+        for index in repeated(values) {
+            let help = Some("remove it".to_owned());
+            found.push(document.at_value(&child(&at, index), format!("{what} that is listed already"), help));
+        }
+    }
+    found
 }
 
 /// Finds arguments of a list that filter nothing while a column has nearly the same name.
@@ -96,7 +154,33 @@ fn arguments_without_effect(
     unused.filter_map(warning).collect()
 }
 
-/// Finds columns that only one row has, where it lacks a column of nearly the same name that all others have.
+/// Finds values of rows that are nearly an option of the argument that has the column's name.
+fn values_beside_options(scenario: &Scenario, action: &Action, document: &Document<'_>) -> Vec<Diagnostic> {
+    let table = match &action.handler {
+        Handler::Select { table, .. } | Handler::Insert { table, .. } | Handler::Update { table, .. } => table,
+        _ => return Vec::new(),
+    };
+    let Some(plan) = scenario.tables.iter().find(|plan| plan.def.name == *table) else { return Vec::new() };
+    let rows = child(&child("/world", table), "rows");
+    let mut found = Vec::new();
+    for (column, schema) in action.input["properties"].as_object().into_iter().flatten() {
+        let options: Vec<&str> = schema["enum"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        for (index, row) in plan.def.rows.iter().enumerate() {
+            let Some(value) = row.get(column).and_then(Value::as_str).filter(|value| !options.contains(value)) else {
+                continue;
+            };
+            if let Some(near) = nearest_name(value, options.iter().copied()) {
+                let at = child(&child(&rows, index), column);
+                let message = format!("`{}` is no option of the argument `{column}`", plain_text(value));
+                found.push(document.at_value(&at, message, Some(format!("did you mean `{near}`?"))));
+            }
+        }
+    }
+    found
+}
+
+/// Finds columns that only one row has, where it lacks a column of nearly the same name that all others have, and values whose type no
+/// other row has.
 fn columns_of_one_row(plan: &TablePlan, at: &str, document: &Document<'_>) -> Vec<Diagnostic> {
     let rows = &plan.def.rows;
     let mut found = Vec::new();
@@ -111,6 +195,16 @@ fn columns_of_one_row(plan: &TablePlan, at: &str, document: &Document<'_>) -> Ve
                 let at = child(&child(at, index), name);
                 let help = Some(format!("did you mean `{meant}`, as in the other rows?"));
                 found.push(document.at_key(&at, format!("only this row has `{name}`"), help));
+            }
+        }
+        for (name, value) in row.iter().filter(|(_, value)| !value.is_null()) {
+            let types: BTreeSet<&str> =
+                others().filter_map(|other| other.get(name)).filter(|value| !value.is_null()).map(json_type).collect();
+            let shared = types.first().filter(|_| types.len() == 1 && rows.len() > 2);
+            if let Some(shared) = shared.filter(|shared| **shared != json_type(value)) {
+                let message = format!("only in this row, `{name}` is of type {}", json_type(value));
+                let help = Some(format!("in the others it is of type {shared}"));
+                found.push(document.at_value(&child(&child(at, index), name), message, help));
             }
         }
     }

@@ -9,6 +9,20 @@ use crate::Diagnostic;
 /// contains the texts of files by path; without its file's text, and in a very long line, a diagnostic is shown without the
 /// source line. Control characters are made visible.
 pub fn render_diagnostics(diagnostics: &[Diagnostic], sources: &BTreeMap<String, String>, color: bool) -> String {
+    render_all(diagnostics, sources, &Level::ERROR, color)
+}
+
+/// Formats warnings as [`render_diagnostics`] does errors.
+pub fn render_warnings(warnings: &[Diagnostic], sources: &BTreeMap<String, String>, color: bool) -> String {
+    render_all(warnings, sources, &Level::WARNING, color)
+}
+
+fn render_all(
+    diagnostics: &[Diagnostic],
+    sources: &BTreeMap<String, String>,
+    level: &Level<'_>,
+    color: bool,
+) -> String {
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };
     let mut out = String::new();
     for diagnostic in diagnostics {
@@ -16,18 +30,18 @@ pub fn render_diagnostics(diagnostics: &[Diagnostic], sources: &BTreeMap<String,
             out.push('\n');
         }
         let line = sources.get(&diagnostic.file).and_then(|text| source_line(text, diagnostic.line));
-        out.push_str(&render_one(diagnostic, line, &renderer));
+        out.push_str(&render_one(diagnostic, line, level, &renderer));
         out.push('\n');
     }
     out
 }
 
-fn render_one(diagnostic: &Diagnostic, line: Option<&str>, renderer: &Renderer) -> String {
+fn render_one(diagnostic: &Diagnostic, line: Option<&str>, level: &Level<'_>, renderer: &Renderer) -> String {
     let message = escape_unprintable(&diagnostic.message);
     let help = diagnostic.help.as_deref().map(escape_unprintable);
     let file = escape_unprintable(&diagnostic.file);
     let display_line = line.map(replace_unprintable);
-    let mut group = Group::with_title(Level::ERROR.primary_title(&message));
+    let mut group = Group::with_title(level.clone().primary_title(&message));
     group = match &display_line {
         Some(display_line) => {
             let start = byte_of_column(display_line, diagnostic.column);

@@ -14,6 +14,7 @@ use healbench_reader::{Profile, ProfileError, ProfileFile, ScriptedAgent, shippe
 use healbench_runner::{Axes, build_plan};
 use healbench_scenarios::{
     Findings, LoadError, Scenario, Source, Syntax, ToolList, load_stored, load_suite, load_tools, render_diagnostics,
+    render_warnings,
 };
 use healbench_store::{MAX_CELLS, PriceSource, RunDir};
 use healbench_text::{count, plain_text, pluralize};
@@ -93,8 +94,8 @@ pub(crate) fn tools(path: &Path, terminal: &Terminal) -> Result<ToolList, CliErr
     Ok(list)
 }
 
-/// Plays the scripts of scenarios, prints warnings, and returns what no author can mean as one rendered error.
-pub(crate) fn findings(scenarios: &[Scenario], terminal: &Terminal) -> Result<(), CliError> {
+/// Plays the scripts of scenarios, prints warnings, and returns their number, or what no author can mean as one rendered error.
+pub(crate) fn findings(scenarios: &[Scenario], terminal: &Terminal) -> Result<usize, CliError> {
     let (mut diagnostics, mut warnings) = (Vec::new(), Vec::new());
     for Findings { problems, warnings: more } in scenarios.iter().map(Scenario::findings) {
         diagnostics.extend(problems);
@@ -103,10 +104,10 @@ pub(crate) fn findings(scenarios: &[Scenario], terminal: &Terminal) -> Result<()
     let written = scenarios.iter().map(|scenario| scenario.source.written());
     let sources = written.map(|(path, text)| (path.to_owned(), text.to_owned())).collect();
     if !warnings.is_empty() {
-        terminal.warn(&render_diagnostics(&warnings, &sources, terminal.colors_messages()));
+        terminal.warn(&render_warnings(&warnings, &sources, terminal.colors_messages()));
     }
     match diagnostics.is_empty() {
-        true => Ok(()),
+        true => Ok(warnings.len()),
         false => Err(render_load_error(LoadError::Invalid { diagnostics, sources }, terminal)),
     }
 }

@@ -154,8 +154,42 @@ fn names_that_are_nearly_others_are_warned_about() {
     let row = changed("status: shelved, shelf: A3", "status: shelved, shefl: A3");
     assert_eq!(row, ["only this row has `shefl`: did you mean `shelf`, as in the other rows?"]);
     assert!(changed("status: shelved, shelf: A3", "status: shelved, lost: true, shelf: A3").is_empty());
+    let other = changed("status: shelved, shelf: A3", "status: shelved, shelf: 3");
+    assert_eq!(other, ["only in this row, `shelf` is of type number: in the others it is of type string"]);
+    let options = "status: {enum: [lent, shelved, lost]}}}\n        handler: {select";
+    let listed = |row: &str| {
+        let text = LIBRARY.replacen("status: {type: string}}}\n        handler: {select", options, 1);
+        warnings(&text, "status: shelved, shelf: A3", row)
+    };
+    assert_eq!(
+        listed("status: shelvd, shelf: A3"),
+        ["`shelvd` is no option of the argument `status`: did you mean `shelved`?"]
+    );
+    assert!(listed("status: burnt, shelf: A3").is_empty());
     let any = changed("where: {book: B-3, reader: R-2, shelf: A3}", "where: {}");
     assert_eq!(any, ["every row of `history` is such a row: write the columns that tell the row from others"]);
+}
+
+#[test]
+fn what_is_written_twice_is_warned_about() {
+    let changed = |from: &str, to: &str| warnings(CLINIC, from, to);
+    let tags =
+        format!("tags: [clinic, rule, clinic]\n{}", CLINIC.lines().find(|line| line.starts_with("title:")).unwrap());
+    let title = CLINIC.lines().find(|line| line.starts_with("title:")).unwrap();
+    assert_eq!(changed(title, &tags), ["a tag that is listed already: remove it"]);
+    let status = "status: {type: string}}}";
+    let options = |list: &str| warnings(LIBRARY, status, &format!("status: {{enum: [{list}]}}}}}}"));
+    assert_eq!(options("lent, shelved, lent"), ["this option is listed twice: remove it"]);
+    assert!(options("lent, shelved").is_empty());
+    let format = |name: &str| warnings(LIBRARY, status, &format!("status: {{type: string, format: {name}}}}}}}"));
+    assert_eq!(format("dtae"), ["`dtae` is no format of JSON Schema: did you mean `date`?"]);
+    // Formats of one's own are allowed.
+    assert!(format("date").is_empty() && format("isbn-13").is_empty());
+    let expected = "  - row: {in: books, where: {id: B-2, shelf: C4, version: 4}}";
+    assert_eq!(
+        warnings(LIBRARY, expected, &format!("{expected}\n{expected}")),
+        ["an expectation that is listed already: remove it"]
+    );
 }
 
 #[test]

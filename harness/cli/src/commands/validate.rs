@@ -18,7 +18,7 @@ const AUDITED: (Seed, u32) = (Seed(1), 20);
 /// Checks scenario files. Problems are returned as one error.
 pub(crate) fn validate(args: &ValidateArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     let scenarios = scenarios(&args.files, terminal)?;
-    findings(&scenarios, terminal)?;
+    let warnings = findings(&scenarios, terminal)?;
     if args.leaks {
         let audits = scenarios.iter().map(|scenario| audit_leaks(scenario, AUDITED.0, AUDITED.1));
         let audits: Vec<LeakAudit> = audits.collect::<Result<_, _>>()?;
@@ -35,7 +35,11 @@ pub(crate) fn validate(args: &ValidateArgs, terminal: &Terminal) -> Result<ExitS
         return Ok(ExitStatus::Success);
     }
     let count = pluralize(scenarios.len() as u64, "scenario");
-    terminal.result(&format!("{count} without a problem\n"))?;
+    let warned = match warnings {
+        0 => String::new(),
+        warnings => format!(", with {}", pluralize(warnings as u64, "warning")),
+    };
+    terminal.result(&format!("{count} without a problem{warned}\n"))?;
     Ok(ExitStatus::Success)
 }
 
