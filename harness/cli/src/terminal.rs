@@ -55,9 +55,9 @@ impl Terminal {
         console_size().map_or(100, |(_, columns)| columns).clamp(60, 200)
     }
 
-    /// Returns the number of lines of one screen, with one left for the prompt; 24 if there is no terminal.
-    pub(crate) fn lines(&self) -> usize {
-        console_size().map_or(24, |(rows, _)| rows.saturating_sub(1).max(20))
+    /// Returns the number of lines of one screen above `below` others and the prompt; 24 if there is no terminal.
+    pub(crate) fn lines(&self, below: usize) -> usize {
+        console_size().map_or(24, |(rows, _)| rows.saturating_sub(1 + below).max(20))
     }
 
     /// Returns the columns available for the progress bar.

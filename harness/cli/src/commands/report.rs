@@ -69,7 +69,7 @@ fn report_once(args: &ReportArgs, terminal: &Terminal) -> Result<ExitStatus, Cli
                 (false, false) => Detail::Summary,
             };
             let report = of_one_state(&run, &manifest, || Ok(summarize(&Rows(&run), &manifest, Scope::Tables)?))?;
-            Ok(render_report(&report, detail, printed, terminal))
+            Ok(render_report(&report, detail, printed, 0, terminal))
         }
     };
     if !texts.is_empty() || logs.is_empty() {
@@ -165,15 +165,18 @@ fn read_page_data(run: &RunDir, manifest: &RunManifest) -> Result<(Report, Trans
     Ok((report, transcripts))
 }
 
-/// Prints the report: on one screen without more detail.
+/// The lines that a command prints below the report of its run.
+const LINES_BELOW: usize = 3;
+
+/// Prints the report of a run that a command has made: on one screen, with what the command prints below it, without more detail.
 pub(super) fn print(run: &RunDir, manifest: &RunManifest, detail: Detail, terminal: &Terminal) -> Result<(), CliError> {
     let report = summarize(&Rows(run), manifest, Scope::Tables)?;
-    terminal.result(&render_report(&report, detail, true, terminal))
+    terminal.result(&render_report(&report, detail, true, LINES_BELOW, terminal))
 }
 
 /// Renders the report for a terminal, whose colors and lines count only if it is `printed`.
-fn render_report(report: &Report, detail: Detail, printed: bool, terminal: &Terminal) -> String {
-    let lines = (detail == Detail::Summary && printed).then(|| terminal.lines());
+fn render_report(report: &Report, detail: Detail, printed: bool, below: usize, terminal: &Terminal) -> String {
+    let lines = (detail == Detail::Summary && printed).then(|| terminal.lines(below));
     let color = printed && terminal.colors_results();
     render::terminal(report, TerminalOptions { width: terminal.width(), color, detail, lines })
 }

@@ -319,8 +319,8 @@ fn print_ending(
         None => {
             let (path, first) = (quoted_path(run), manifest.episodes().get(0).unwrap_or_default());
             terminal.note(&format!(
-                "run: {path}\nall numbers: healbench report {path} --all\na page: healbench report {path} --output html=report.html\n\
-                 every episode in a browser: healbench view {path} --open\none transcript: healbench show {path} {first}"
+                "run: {path}\npage: healbench report {path} --output html=report.html\n\
+                 episodes: healbench view {path} --open, or show {path} {first}"
             ));
             Ok(ExitStatus::Success)
         }

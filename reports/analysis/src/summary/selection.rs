@@ -45,9 +45,11 @@ const BARE: [&str; 2] = ["bare", "none"];
 const SAME_TOKENS: f64 = 0.01;
 /// The fewest rows of an agent that say something.
 const MIN_ROWS: usize = 2;
+/// The rows that the first agent keeps: the reference, the one that differs most from it, and the best.
+const FIRST_ROWS: usize = 3;
 
 /// Selects what fits in a number of lines, of which each agent needs `lines_per_agent` besides its rows. If not everything fits, at least
-/// two rows of one agent are kept.
+/// three rows of one agent are kept.
 pub fn select(report: &Report, lines: usize, lines_per_agent: usize) -> Selection {
     let groups: Vec<Vec<EqualRows>> = report.agents.iter().map(equal_rows).collect();
     let mut room = lines;
@@ -64,7 +66,7 @@ pub fn select(report: &Report, lines: usize, lines_per_agent: usize) -> Selectio
             order.retain(tells);
         }
         for (position, agent) in order.iter().enumerate() {
-            let least = MIN_ROWS.min(groups[*agent].len());
+            let least = if position == 0 { FIRST_ROWS } else { MIN_ROWS }.min(groups[*agent].len());
             if position > 0 && room < least + lines_per_agent {
                 break;
             }
@@ -125,8 +127,8 @@ fn is_equal(row: &ReportRow, other: &ReportRow) -> bool {
     is_close && row.scored > 0 && row.scored == other.scored && success(row) == success(other)
 }
 
-/// Returns at most `count` rows of an agent: the reference, the best one, the one that the answer recommends, and those that differ most
-/// from the reference, or without a reference from the best one.
+/// Returns at most `count` rows of an agent: the reference, the one that differs most from it, or without a reference from the best one, the
+/// best one, the one that the answer recommends, and those that differ most of the others.
 fn most_informative(report: &Report, agent: usize, groups: &[EqualRows], count: usize) -> Vec<EqualRows> {
     let rows = &report.agents[agent].rows;
     let success = |group: &EqualRows| rows[group.first].rate(RowMetric::Success).rate.unwrap_or(-1.0);
@@ -146,7 +148,11 @@ fn most_informative(report: &Report, agent: usize, groups: &[EqualRows], count: 
     let mut kept = ranked.clone();
     let difference = |group: &EqualRows| (success(group) - base).abs();
     kept.sort_by(|a, b| difference(b).total_cmp(&difference(a)));
-    kept.sort_by_key(|group| Reverse((is_reference(group), best == Some(group.first), is_chosen(group))));
+    let farthest = kept.first().map(|group| group.first);
+    kept.sort_by_key(|group| {
+        let is = |row: Option<usize>| row == Some(group.first);
+        Reverse((is_reference(group), is(farthest), is(best), is_chosen(group)))
+    });
     kept.truncate(count);
     ranked.into_iter().filter(|group| kept.contains(group)).cloned().collect()
 }
