@@ -49,6 +49,8 @@ pub struct ScriptedAgent<'a> {
     draft: ToolCall,
     /// A call that is made before the step's own call.
     lookup: Option<ToolCall>,
+    /// True if a lookup was made in this step that nobody advised.
+    looks_up: bool,
     /// The number of calls and of failed attempts in this step.
     attempts: u64,
     failures: u32,
@@ -89,6 +91,7 @@ impl<'a> ScriptedAgent<'a> {
             step: 0,
             draft: ToolCall::new("", Value::Null),
             lookup: None,
+            looks_up: false,
             attempts: 0,
             failures: 0,
             followed: Vec::new(),
@@ -147,6 +150,7 @@ impl<'a> ScriptedAgent<'a> {
         self.attempts = 0;
         self.failures = 0;
         self.lookup = None;
+        self.looks_up = false;
         self.followed.clear();
         self.waited = false;
         self.meant_call = None;
@@ -158,9 +162,7 @@ impl<'a> ScriptedAgent<'a> {
             return Turn::Done { answer: answer.to_owned() };
         };
         self.draft = step.draft.clone();
-        let is_as_meant = |argument: &String| {
-            paths::get(&step.draft.arguments, argument) == paths::get(&step.intended.arguments, argument)
-        };
+        let is_as_meant = |argument: &String| is_drafted_as_meant(step, argument);
         for argument in step.find.keys() {
             // A mistaken value is sent until a response says otherwise. Any other value that must be found has to be
             // read from a response first.
@@ -431,6 +433,11 @@ impl<'a> ScriptedAgent<'a> {
         };
         repairs(statement, &call.arguments, &context)
     }
+}
+
+/// Returns true if the step's first attempt has the right value of an argument.
+fn is_drafted_as_meant(step: &Step, argument: &str) -> bool {
+    paths::get(&step.draft.arguments, argument) == paths::get(&step.intended.arguments, argument)
 }
 
 /// Returns true if a name stands in the text as a word.

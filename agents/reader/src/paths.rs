@@ -93,6 +93,8 @@ pub(super) fn holds(value: &Value, wanted: &Value) -> bool {
             Value::String(wanted) => has_word(text, wanted),
             other => has_word(text, &other.to_string()),
         },
+        // A number where its text is meant.
+        Value::Number(number) => value == wanted || wanted.as_str().is_some_and(|wanted| number.to_string() == wanted),
         other => other == wanted,
     }
 }

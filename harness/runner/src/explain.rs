@@ -20,7 +20,7 @@ pub struct ExplainedStep {
     pub step: Step,
     /// The answers to the intended call, which is made again as long as a fault strikes it.
     pub answers: Vec<Answered>,
-    /// The different mistakes, each made after the steps before.
+    /// The different mistakes, each made after the steps before, and again as long as a fault strikes it.
     pub mistakes: Vec<Answered>,
 }
 
@@ -44,7 +44,7 @@ impl ScenarioContext<'_> {
         let mut session = self.open(condition, 0)?;
         let mut explained = Vec::new();
         for step in steps(0) {
-            let answers = self.answers(&mut session, condition, &step)?;
+            let answers = self.answers(&mut session, condition, &step, &step.intended)?;
             let step = Step { draft: step.intended.clone(), twice: false, ..step };
             explained.push(ExplainedStep { step, answers, mistakes: Vec::new() });
         }
@@ -60,31 +60,31 @@ impl ScenarioContext<'_> {
                 }
                 let mut session = self.open(condition, trial)?;
                 for before in &steps[..index] {
-                    self.answers(&mut session, condition, before)?;
+                    self.answers(&mut session, condition, before, &before.intended)?;
                 }
                 for _ in 0..1 + usize::from(step.twice) {
-                    let reply = self.shown(&mut session, condition, &step.draft)?;
-                    known.push(Answered { call: step.draft.clone(), waited_s: 0, reply });
+                    known.extend(self.answers(&mut session, condition, step, &step.draft)?);
                 }
             }
         }
         Ok(Explanation { steps: explained, unmet })
     }
 
-    /// Makes the intended call of a step, again as long as it meets a fault.
+    /// Makes a call of a step, again as long as it meets a fault.
     fn answers(
         &self,
         session: &mut GuardedSession<'_>,
         condition: usize,
         step: &Step,
+        call: &ToolCall,
     ) -> Result<Vec<Answered>, EnvironmentError> {
         let mut answers: Vec<Answered> = Vec::new();
         let mut delay = Some(0);
         while let Some(waited_s) = delay.filter(|_| answers.len() < self.scenario.task.max_calls as usize) {
             session.wait(waited_s);
-            let reply = self.shown(session, condition, &step.intended)?;
+            let reply = self.shown(session, condition, call)?;
             delay = healbench_scenarios::delay_before_repetition(step, &reply);
-            answers.push(Answered { call: step.intended.clone(), waited_s, reply });
+            answers.push(Answered { call: call.clone(), waited_s, reply });
         }
         Ok(answers)
     }

@@ -249,7 +249,10 @@ pub(super) fn call_details(row: &CallRecord) -> String {
     if row.chain_end == Some(ChainEnd::WrongRepair) {
         details.push("a wrong repair".to_owned());
     }
-    let found_nothing = |found: &ErrorReading| !(found.names_field || found.states_remedy || found.names_tool);
+    // To try again is something that a reader can do.
+    let found_nothing = |found: &ErrorReading| {
+        !(found.names_field || found.states_remedy || found.names_tool || found.kind == ErrorKind::Transient)
+    };
     if row.reading.as_ref().is_some_and(found_nothing) {
         details.push("the reader found nothing that it can act on".to_owned());
     }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use healbench_core::Turn;
+use healbench_core::{ToolCall, Turn};
 use serde_json::Value;
 
-use super::{ArgumentEdit, ScriptedAgent};
+use super::{ArgumentEdit, ScriptedAgent, is_drafted_as_meant};
 use crate::lookup::advised_call;
 use crate::paths;
 use crate::reading::Statement;
@@ -20,12 +20,11 @@ impl ScriptedAgent<'_> {
     /// Inserts found values into the step's call. Returns false if one is still to be found.
     pub(super) fn fill_found_values(&mut self) -> bool {
         let Some(step) = self.script_step() else { return true };
-        let is_sent = self.calls.iter().any(|call| **call == self.draft);
         let mut complete = true;
         for argument in step.find.keys() {
             match self.found_values.get(self.step, argument) {
                 // What was looked up before the first attempt is sent with the step's mistake.
-                Some(_) if !is_sent && self.sends_in_another_form(argument) => {}
+                Some(_) if !self.sent_draft && !is_drafted_as_meant(step, argument) => {}
                 Some(found) => paths::fill(&mut self.draft.arguments, argument, found.clone()),
                 None => complete = false,
             }
@@ -69,8 +68,8 @@ impl ScriptedAgent<'_> {
         if self.follow_suggestion(&advice) {
             return self.send(0);
         }
-        // Nothing was refused: the list of tools says what reads.
-        if self.failures == 0 && self.truncated.is_none() && self.begin_look_up() {
+        // Nothing was refused, or it was looked up already: the list of tools says what reads.
+        if (self.failures == 0 || self.looks_up) && self.truncated.is_none() && self.begin_look_up() {
             return self.send(0);
         }
         self.failures += 1;
@@ -87,10 +86,21 @@ impl ScriptedAgent<'_> {
         self.stop("What the task needs was not found.")
     }
 
-    /// Starts a lookup that nobody advised. Returns false if every action that reads was called.
+    /// Starts a lookup that nobody advised: of an action that reads and was not called, or else of one that was called with other arguments.
+    /// Returns false if there is none.
     fn begin_look_up(&mut self) -> bool {
-        let Some((tool, action)) = self.uncalled_reading_action() else { return false };
-        self.lookup = Some(advised_call(&self.start, &self.found_values, self.step, &tool, &action));
+        let call =
+            |(tool, action): (String, String)| advised_call(&self.start, &self.found_values, self.step, &tool, &action);
+        // With fewer arguments a call has shown what it would show with more.
+        let has_all = |call: &ToolCall, made: &ToolCall| {
+            let mut sent = made.arguments.as_object().into_iter().flatten();
+            call.tool == made.tool && sent.all(|(name, value)| call.arguments.get(name) == Some(value))
+        };
+        let is_new = |call: &ToolCall| !self.calls.iter().any(|made| has_all(call, made));
+        let other = || self.reading_actions().map(call).find(is_new);
+        let Some(lookup) = self.uncalled_reading_action().map(call).or_else(other) else { return false };
+        self.lookup = Some(lookup);
+        self.looks_up = true;
         true
     }
 

@@ -138,18 +138,24 @@ impl<'a> ScriptedAgent<'a> {
 
     /// Returns an action that only reads and was not called in this episode, one of the step's tool first. It is not the step's own.
     pub(super) fn uncalled_reading_action(&self) -> Option<(String, String)> {
-        let meant = &self.script_step()?.intended;
-        let own = &meant.tool;
-        let is_called = |tool: &ToolSpec, action: &ActionSpec| {
-            let mut calls = self.calls.iter().map(|call| &**call).chain([meant]);
-            calls.any(|call| call.tool == tool.name && action_of(&self.start, call) == Some(&action.name))
+        let is_called = |(tool, action): &(String, String)| {
+            self.calls.iter().any(|call| call.tool == *tool && action_of(&self.start, call) == Some(action))
         };
-        let (same, other): (Vec<&ToolSpec>, Vec<&ToolSpec>) =
-            self.start.tools.iter().partition(|tool| tool.name == *own);
+        self.reading_actions().find(|action| !is_called(action))
+    }
+
+    /// Returns the actions that only read, those of the step's tool first, without the step's own.
+    pub(super) fn reading_actions(&self) -> impl Iterator<Item = (String, String)> {
+        let meant = self.script_step().map(|step| &step.intended);
+        let is_own_tool = |tool: &&ToolSpec| meant.is_some_and(|meant| meant.tool == tool.name);
+        let (same, other): (Vec<&ToolSpec>, Vec<&ToolSpec>) = self.start.tools.iter().partition(is_own_tool);
         let actions =
             same.into_iter().chain(other).flat_map(|tool| tool.actions.iter().map(move |action| (tool, action)));
-        let mut new = actions.filter(|(tool, action)| action.read_only && !is_called(tool, action));
-        new.next().map(|(tool, action)| (tool.name.clone(), action.name.clone()))
+        let is_own = move |tool: &ToolSpec, action: &ActionSpec| {
+            meant.is_some_and(|meant| meant.tool == tool.name && action_of(&self.start, meant) == Some(&action.name))
+        };
+        let reading = actions.filter(move |(tool, action)| action.read_only && !is_own(tool, action));
+        reading.map(|(tool, action)| (tool.name.clone(), action.name.clone()))
     }
 
     /// Returns an action of the tool that reads and was not called on advice in this step.

@@ -364,6 +364,66 @@ fn a_value_that_the_mistaken_call_leaves_out_is_read_before_the_next_attempt() {
 }
 
 #[test]
+fn a_mistake_in_one_value_is_made_although_another_is_looked_up() {
+    let right = json!({"action": "get", "invoice_id": "secret", "customer": "secret"});
+    for (draft, told) in [
+        (json!({"action": "get", "invoice_id": "secret"}), "customer is required"),
+        (
+            json!({"action": "get", "invoice_id": "secret", "customer": null}),
+            "customer: expected string, received null",
+        ),
+        (json!({"action": "get", "invoice_id": "secret", "customer": "acme"}), "No such customer: 'acme'"),
+    ] {
+        let matching = json!({"number": "INV-70"});
+        let step = with_query(step("billing", right.clone(), draft), "invoice_id", "id", matching.clone());
+        let turns =
+            run_episode(&profile("perfect"), vec![with_query(step, "customer", "owner", matching)], 0, 9, |call, _| {
+                match (call.arguments["action"].as_str(), call.arguments["customer"].as_str()) {
+                    (Some("list"), _) => ok(r#"[{"id": "inv_70", "number": "INV-70", "owner": "C-5"}]"#),
+                    (_, Some("C-5")) => ok("{}"),
+                    _ => error(told),
+                }
+            });
+        let calls = arguments(&turns);
+        assert_ne!(calls[1]["customer"], "C-5", "{calls:?}");
+        assert_eq!(calls[1]["invoice_id"], "inv_70", "{calls:?}");
+        assert_eq!(calls.last().unwrap()["customer"], "C-5", "{calls:?}");
+        assert!(is_done(&turns));
+    }
+}
+
+#[test]
+fn a_list_is_read_again_for_another_record() {
+    let list = json!({"action": "list", "status": "open", "number": "INV-61"});
+    let steps = vec![step("billing", list.clone(), list.clone()), get()];
+    let turns = run_episode(&profile("perfect"), steps, 0, 9, |call, _| {
+        match (call.arguments["action"].as_str(), call.arguments["number"].as_str()) {
+            (Some("list"), Some("INV-61")) => ok(&rows(61..62)),
+            (Some("list"), _) => ok(&rows(60..80)),
+            _ => ok("{}"),
+        }
+    });
+    assert_eq!(arguments(&turns)[1]["action"], "list", "{:?}", sent(&turns));
+    assert_eq!(arguments(&turns)[2]["invoice_id"], "inv_70");
+    assert!(is_done(&turns));
+}
+
+#[test]
+fn a_number_for_the_text_that_has_to_be_found_is_sent_after_it_was_looked_up() {
+    let call = |id: Value| json!({"action": "get", "invoice_id": id});
+    let mistaken = step("billing", call(json!("8842")), call(json!(8842)));
+    let mistaken = with_query(mistaken, "invoice_id", "id", json!({"number": "INV-70"}));
+    let turns = run_episode(&profile("perfect"), vec![mistaken], 0, 9, |call, _| match &call.arguments["invoice_id"] {
+        Value::Null => ok(r#"[{"id": "8842", "number": "INV-70"}]"#),
+        Value::String(_) => ok("{}"),
+        _ => error("invoice_id: Expected string, received number"),
+    });
+    let calls = arguments(&turns);
+    assert_eq!(calls[1..], [call(json!(8842)), call(json!("8842"))], "{calls:?}");
+    assert!(is_done(&turns));
+}
+
+#[test]
 fn a_call_that_took_effect_before_a_timeout_is_not_repeated() {
     let call = json!({"action": "create", "email": "a@example.com", "amount": 120});
     let play = |listed: &str| {

@@ -60,6 +60,24 @@ fn the_reference_the_best_and_what_differs_most_are_kept() {
 }
 
 #[test]
+fn on_a_short_screen_the_farthest_row_stays_before_others() {
+    let conditions = ["none", "healing", "strict,healing", "all"];
+    let set = |name: &&str| {
+        let set: Guardrails = name.parse().unwrap();
+        Condition::new(set, if set.healing { ErrorFormat::FusionXml } else { ErrorFormat::Bare })
+    };
+    let plan = plan(20, vec![reader("perfect")], conditions.iter().map(set).collect());
+    // The reference is the first row; the second is a little better, and the third much worse.
+    let trials = [8, 9, 1, 10];
+    let success =
+        |cell: CellRef| if cell.trial < trials[cell.condition] { Outcome::Success } else { Outcome::TaskFail };
+    let report = report(&plan, &rows(&plan, success, |_| 1000)).unwrap();
+    let (_, rows) = shown(&report, 3).remove(0);
+    assert_eq!(rows.len(), 3, "{rows:?}");
+    assert!(rows.iter().any(|row| row.starts_with("strict+healing")), "{rows:?}");
+}
+
+#[test]
 fn rows_with_equal_results_are_joined() {
     let (plan, mut records) = run();
     for row in &mut records.episodes {
