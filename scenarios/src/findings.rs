@@ -9,6 +9,7 @@ use crate::Diagnostic;
 use crate::expectation::{EpisodeState, Expectation};
 use crate::load::author_document;
 use crate::locate::{Document, child};
+use crate::misspelt::misspelt_values;
 use crate::oddities::oddities;
 use crate::scenario::Scenario;
 use crate::verification::VerifiedRows;
@@ -35,11 +36,17 @@ impl Scenario {
         // The text was parsed without errors before.
         let Some(document) = author_document(&self.source) else { return findings };
         findings.warnings = oddities(self, &document);
+        findings.warnings.extend(misspelt_values(self, &document));
         let mut play = Play::new(self);
         if play.unmet("", false).is_empty() {
             let help = "add what the task is to change, or what it is to find out".to_owned();
             let message = "all expectations hold before anything is done";
             findings.problems.push(document.at_value("/expect", message.to_owned(), Some(help)));
+        }
+        let needed = self.steps.iter().filter(|step| !step.step.optional).count();
+        if needed > self.task.max_calls as usize {
+            let message = format!("the script makes {needed} calls, and the task allows {}", self.task.max_calls);
+            findings.problems.push(document.at_value("/task/max_calls", message, None));
         }
         for (index, fault) in self.faults.iter().enumerate().filter(|(_, fault)| fault.from_call > self.task.max_calls)
         {

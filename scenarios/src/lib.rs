@@ -17,6 +17,7 @@ mod generate;
 mod load;
 mod load_error;
 mod locate;
+mod misspelt;
 mod mistakes;
 mod oddities;
 mod render;

@@ -48,7 +48,6 @@ pub(crate) fn oddities(scenario: &Scenario, document: &Document<'_>) -> Vec<Diag
         for action in &tool.actions {
             let at = child(&actions, &action.name);
             found.extend(arguments_without_effect(scenario, action, &at, document));
-            found.extend(values_beside_options(scenario, action, document));
             let mut note =
                 |at: &str, message: String, help: String| found.push(document.at_value(at, message, Some(help)));
             schema_oddities(&action.input, &child(&at, "input"), &mut note);
@@ -152,31 +151,6 @@ fn arguments_without_effect(
         Some(document.at_key(&here, format!("`{name}` filters nothing"), Some(help)))
     };
     unused.filter_map(warning).collect()
-}
-
-/// Finds values of rows that are nearly an option of the argument that has the column's name.
-fn values_beside_options(scenario: &Scenario, action: &Action, document: &Document<'_>) -> Vec<Diagnostic> {
-    let table = match &action.handler {
-        Handler::Select { table, .. } | Handler::Insert { table, .. } | Handler::Update { table, .. } => table,
-        _ => return Vec::new(),
-    };
-    let Some(plan) = scenario.tables.iter().find(|plan| plan.def.name == *table) else { return Vec::new() };
-    let rows = child(&child("/world", table), "rows");
-    let mut found = Vec::new();
-    for (column, schema) in action.input["properties"].as_object().into_iter().flatten() {
-        let options: Vec<&str> = schema["enum"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-        for (index, row) in plan.def.rows.iter().enumerate() {
-            let Some(value) = row.get(column).and_then(Value::as_str).filter(|value| !options.contains(value)) else {
-                continue;
-            };
-            if let Some(near) = nearest_name(value, options.iter().copied()) {
-                let at = child(&child(&rows, index), column);
-                let message = format!("`{}` is no option of the argument `{column}`", plain_text(value));
-                found.push(document.at_value(&at, message, Some(format!("did you mean `{near}`?"))));
-            }
-        }
-    }
-    found
 }
 
 /// Finds columns that only one row has, where it lacks a column of nearly the same name that all others have, and values whose type no

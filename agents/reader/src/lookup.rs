@@ -140,7 +140,7 @@ fn search_argument<'a>(
 
 /// Returns the call of an action that a text suggests, with all declared arguments that the agent knows.
 ///
-/// An argument comes from an intended call of the same action, or from the description of the record to find. Intended
+/// An argument comes from the description of the record to find, or from an intended call of the same action. Intended
 /// calls of other actions are used only for required arguments: the status that an update sets is not the status to
 /// filter a list by.
 pub(super) fn advised_call(
@@ -161,8 +161,9 @@ pub(super) fn advised_call(
     };
     let required = spec.and_then(|spec| spec.input_schema.get("required")).and_then(Value::as_array);
     for field in properties.keys() {
-        let mut known = intended_argument(start, found_values, &call, field)
-            .or_else(|| search_argument(start, found_values, step, field).map(Cow::Borrowed))
+        let mut known = search_argument(start, found_values, step, field)
+            .map(Cow::Borrowed)
+            .or_else(|| intended_argument(start, found_values, &call, field))
             .map(Cow::into_owned);
         if known.is_none() && required.is_some_and(|required| required.iter().any(|name| name == field)) {
             known = argument_of_any_step(start, found_values, step, field);

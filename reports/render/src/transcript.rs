@@ -1,6 +1,6 @@
 //! A transcript as text for a terminal. All text of files, agents and errors is escaped.
 
-use healbench_core::{CallRecord, ChainEnd, ErrorReading, Outcome};
+use healbench_core::{CallRecord, ChainEnd, ErrorKind, ErrorReading, Outcome};
 
 use super::spans;
 use healbench_analysis::{ArgumentChange, CallStep, SpanChange, Transcript, TranscriptStep};

@@ -31,6 +31,8 @@ const ROWS: &str = "rows";
 const NOW: &str = "now";
 /// The keys of references to a value.
 const REFERENCES: [&str; 3] = [ROW, "sent", NOW];
+/// What authors call the same.
+const OTHER_NAMES: [&str; 8] = ["args", "arguments", "argument", "input", "params", "request", "call", "column"];
 
 impl Compiler<'_> {
     /// Returns the condition of a rule. Keys other than `row`, `rows` and `now` are arguments; so are these, if they are declared.
@@ -451,8 +453,9 @@ fn lookalikes(text: &str) -> impl Iterator<Item = &str> {
     let inner = text.split('{').skip(1).filter_map(|rest| Some(rest.split_once('}')?.0));
     inner.filter(|inner| {
         let name = inner.trim().split_once('.').map(|(name, _)| name);
-        let seems = name.is_some_and(|name| REFERENCES.iter().any(|known| known.eq_ignore_ascii_case(name)))
-            || inner.trim() == "sent";
+        let is_reference =
+            |name: &str| REFERENCES.iter().chain(&OTHER_NAMES).any(|known| known.eq_ignore_ascii_case(name));
+        let seems = name.is_some_and(is_reference) || inner.trim() == "sent";
         seems && placeholders(&format!("{{{inner}}}")).is_empty()
     })
 }

@@ -108,6 +108,15 @@ fn check_reach(
     }
 }
 
+/// Reports columns that no row of the table can have.
+fn expected_columns(compiler: &mut Compiler<'_>, at: &str, table: &str, matching: &Object, tables: &Tables) {
+    let Some(known) = tables.known_columns(table).filter(|_| !compiler.is_stored) else { return };
+    for column in matching.keys().filter(|column| !known.contains(column.as_str())) {
+        let help = suggest::help(column, known.iter().copied());
+        compiler.at_key(&child(&child(at, "where"), column), format!("unknown column of `{table}`: `{column}`"), help);
+    }
+}
+
 /// Returns the faults in the form included in a schedule's hash.
 pub(super) fn faults_json(faults: &[FaultDef]) -> Value {
     let fault = |fault: &FaultDef| {
@@ -202,6 +211,7 @@ fn expectation(
     }
     if let Some(row) = file.row {
         let exists = compiler.has_table(&child(&at, "in"), &row.table, tables);
+        expected_columns(compiler, &at, &row.table, &row.matching, tables);
         let exclusive_key = if row.only { Some(tables.get(&row.table)?.def.key.clone()) } else { None };
         return exists.then_some(Expectation::State(StateCheck::Row {
             table: row.table,
@@ -210,12 +220,14 @@ fn expectation(
         }));
     }
     if let Some(row) = file.no_row {
+        expected_columns(compiler, &at, &row.table, &row.matching, tables);
         return compiler
             .has_table(&child(&at, "in"), &row.table, tables)
             .then_some(Expectation::State(StateCheck::NoRow { table: row.table, matching: row.matching }));
     }
     if let Some(count) = file.count {
         let exists = compiler.has_table(&child(&at, "in"), &count.table, tables);
+        expected_columns(compiler, &at, &count.table, &count.matching, tables);
         let equals = usize::try_from(count.equals).ok()?;
         return exists.then_some(Expectation::State(StateCheck::Count {
             table: count.table,

@@ -163,11 +163,47 @@ fn names_that_are_nearly_others_are_warned_about() {
     };
     assert_eq!(
         listed("status: shelvd, shelf: A3"),
-        ["`shelvd` is no option of the argument `status`: did you mean `shelved`?"]
+        [
+            "`shelvd` is no option of the argument of that name: did you mean `shelved`? Known: `lent`, `lost`, `shelved`"
+        ]
     );
     assert!(listed("status: burnt, shelf: A3").is_empty());
     let any = changed("where: {book: B-3, reader: R-2, shelf: A3}", "where: {}");
     assert_eq!(any, ["every row of `history` is such a row: write the columns that tell the row from others"]);
+}
+
+#[test]
+fn constants_that_are_nearly_what_can_be_are_warned_about() {
+    let changed = |from: &str, to: &str| warnings(LIBRARY, from, to);
+    let rule = LIBRARY.lines().find(|line| line.contains("when: {row: {status:")).unwrap().trim();
+    let state = rule.split("status: ").nth(1).unwrap().split(['}', ',']).next().unwrap();
+    let misspelt = rule.replace(state, &format!("{state}d"));
+    let found = findings(&LIBRARY.replacen(rule, &misspelt, 1)).warnings;
+    assert!(found.iter().any(|one| one.message.ends_with("is what no row has")), "{misspelt}: {found:?}");
+    let expected = "  - count: {in: reminders, equals: 1}";
+    let none =
+        |column: &str, value: &str| format!("{expected}\n  - no_row: {{in: books, where: {{{column}: {value}}}}}");
+    assert_eq!(
+        changed(expected, &none("status", "shelvde")),
+        ["`shelvde` is what no row has: did you mean `shelved`? Known: `lent`, `shelved`"]
+    );
+    assert!(changed(expected, &none("status", "burnt")).is_empty());
+    // A column that no row can have is an error.
+    for (column, near) in [("statsu", "status"), ("shelff", "shelf")] {
+        let text = LIBRARY.replacen(expected, &none(column, "x"), 1);
+        let problems = load_str("test.yaml", &text, Syntax::Yaml).unwrap_err();
+        assert!(problems[0].message.contains(&format!("unknown column of `books`: `{column}`")), "{problems:?}");
+        assert!(problems[0].help.as_ref().unwrap().contains(near), "{problems:?}");
+    }
+}
+
+#[test]
+fn a_script_longer_than_the_task_allows_is_a_problem() {
+    let limit = LIBRARY.split("max_calls: ").nth(1).unwrap().split_whitespace().next().unwrap();
+    for calls in ["1", "2"] {
+        let found = problems(LIBRARY, &format!("max_calls: {limit}"), &format!("max_calls: {calls}"));
+        assert!(found.iter().any(|one| one.contains(&format!("the task allows {calls}"))), "{found:?}");
+    }
 }
 
 #[test]
@@ -197,4 +233,9 @@ fn a_placeholder_in_capitals_is_reported() {
     let text = LIBRARY.replacen("{row.status}, so", "{Row.status}, so", 1);
     let problems = load_str("test.yaml", &text, Syntax::Yaml).unwrap_err();
     assert!(problems[0].message.contains("`{Row.status}` is shown as it stands"), "{problems:?}");
+    for other in ["args.book", "input.book"] {
+        let text = LIBRARY.replacen("{row.status}, so", &format!("{{{other}}}, so"), 1);
+        let problems = load_str("test.yaml", &text, Syntax::Yaml).unwrap_err();
+        assert!(problems[0].message.contains(&format!("`{{{other}}}` is shown as it stands")), "{problems:?}");
+    }
 }
