@@ -195,7 +195,8 @@ impl<'a> Play<'a> {
                 None
             }
             None => {
-                let help = "a call that fails by design says so: `fails: CODE`".to_owned();
+                let help = "correct the call, the rows or the rule that refuses it; a call that fails by design says so: `fails: CODE`";
+                let help = help.to_owned();
                 Some(document.at_value(&at, format!("this call of the script fails: {text}"), Some(help)))
             }
         }
@@ -227,7 +228,7 @@ impl<'a> Play<'a> {
         }
         match values.len() {
             0 => match self.shown.iter().rev().find_map(|shown| value_beside(shown, column, matching)) {
-                None => Some(format!("no row with a `{column}` matches")),
+                None => Some(format!("no row that has `{column}` matches")),
                 Some(value) => {
                     let sent = sent.filter(|sent| !same_json(sent, value))?;
                     Some(format!("the result of a call has {value} in `{column}`, and the call sends {sent}"))

@@ -291,9 +291,9 @@ pub(crate) struct CallArgs {
     pub(crate) tools: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) conditions: ConditionArgs,
-    /// The output format [default: json for one format or condition, text for several]
-    #[arg(long, value_enum, value_name = "WHAT")]
-    pub(crate) output: Option<CallOutput>,
+    /// The form to print or to write to a file: json, text [default: json for one format or condition, text for several]
+    #[arg(long, value_name = "FORM[=FILE]")]
+    pub(crate) output: Option<Output<CallOutput>>,
     /// Print what simulated readers find in each text, and the words that say it.
     #[arg(long)]
     pub(crate) read: bool,

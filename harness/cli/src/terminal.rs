@@ -76,7 +76,10 @@ impl Terminal {
 
     /// Returns a buffered writer for many results.
     pub(crate) fn result_writer(&self) -> ResultWriter {
-        ResultWriter { out: io::BufWriter::with_capacity(1 << 16, io::stdout().lock()), closed: false }
+        ResultWriter {
+            out: Some(io::BufWriter::with_capacity(1 << 16, io::stdout().lock())),
+            ..ResultWriter::default()
+        }
     }
 
     /// Prints a note for interactive users.
@@ -112,9 +115,12 @@ impl Terminal {
     }
 }
 
-/// A buffered writer of results.
+/// A buffered writer of results, or their collector for a file.
+#[derive(Default)]
 pub(crate) struct ResultWriter {
-    out: io::BufWriter<io::StdoutLock<'static>>,
+    out: Option<io::BufWriter<io::StdoutLock<'static>>>,
+    /// What is not written to standard output.
+    pub(crate) collected: String,
     /// True if the pipe was closed, which is not an error.
     closed: bool,
 }
@@ -122,13 +128,19 @@ pub(crate) struct ResultWriter {
 impl ResultWriter {
     /// Prints a result. Returns false if the pipe was closed.
     pub(crate) fn print(&mut self, text: &str) -> Result<bool, CliError> {
-        let written = self.out.write_all(text.as_bytes());
+        let written = match &mut self.out {
+            Some(out) => out.write_all(text.as_bytes()),
+            None => {
+                self.collected.push_str(text);
+                Ok(())
+            }
+        };
         self.check(written)
     }
 
     /// Flushes the buffer. Returns false if the pipe was closed.
     pub(crate) fn flush(&mut self) -> Result<bool, CliError> {
-        let written = self.out.flush();
+        let written = self.out.as_mut().map_or(Ok(()), io::BufWriter::flush);
         self.check(written)
     }
 

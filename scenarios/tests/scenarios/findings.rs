@@ -92,7 +92,7 @@ fn faults_records_and_mistakes_are_tried() {
         problems(LIBRARY, step, &format!("{step}\n    find: {{book: {{column: id, matching: {query}}}}}"))
     };
     assert!(find("{title: Moss}").is_empty(), "{:?}", find("{title: Moss}"));
-    assert!(find("{title: Mos}")[0].contains("no row with a `id` matches"), "{:?}", find("{title: Mos}"));
+    assert!(find("{title: Mos}")[0].contains("no row that has `id` matches"), "{:?}", find("{title: Mos}"));
     assert!(find("{status: shelved}")[0].contains("rows with different values in `id` match"));
     let mistake = "arguments: {id: B-2, version: 3, shelf: C4}}";
     let warnings =

@@ -1,7 +1,7 @@
 //! Answers calls by the engine alone, without an agent.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use healbench_core::{
@@ -20,10 +20,12 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::args::{CallArgs, CallOutput};
+use crate::commands::outputs;
 use crate::conditions::{NamedFiles, conditions_of, short_labels, vary};
 use crate::error::{CliError, ExitStatus};
 use crate::load::{scenarios, tools};
 use crate::lockfiles::{TOOLS, add_lockfile};
+use crate::output::write_atomically;
 use crate::terminal::{ResultWriter, Terminal};
 
 /// Answers one call from the arguments, or each line of standard input.
@@ -58,7 +60,10 @@ pub(crate) fn call(args: &CallArgs, terminal: &Terminal) -> Result<ExitStatus, C
         }
     };
     let is_text = conditions.len() > 1 || args.read;
-    let output = args.output.unwrap_or(if is_text { CallOutput::Text } else { CallOutput::Json });
+    let given = args.output.as_ref();
+    let output = given.map_or(if is_text { CallOutput::Text } else { CallOutput::Json }, |output| output.renderer);
+    let file = given.and_then(|output| output.file.as_deref());
+    outputs::check(args.output.as_slice(), args.scenario.iter().chain(&args.tools).map(PathBuf::as_path))?;
     if args.read && output == CallOutput::Json {
         return Err(CliError::new("`--read` adds to texts, not to JSON").help("leave out `--output json`"));
     }
@@ -68,8 +73,8 @@ pub(crate) fn call(args: &CallArgs, terminal: &Terminal) -> Result<ExitStatus, C
     let client = |condition: &Condition| ClientProfile::new(condition.values.client, SERVER_NAME, &definitions);
     let readers = args.read.then_some(specs.as_slice());
     let mut engines = Engines::new(world, conditions, output, readers, engine, client)?;
-    let mut results = terminal.result_writer();
-    match &args.tool {
+    let mut results = if file.is_none() { terminal.result_writer() } else { ResultWriter::default() };
+    let status = match &args.tool {
         Some(tool) => {
             let text = args.arguments.as_deref().unwrap_or("{}");
             let arguments = serde_json::from_str(text).map_err(|source| {
@@ -79,10 +84,14 @@ pub(crate) fn call(args: &CallArgs, terminal: &Terminal) -> Result<ExitStatus, C
             let call = ToolCall { numbers: NumberTexts::of(text), ..ToolCall::new(tool, arguments) };
             results.print(&engines.render_reply(&call, None))?;
             results.flush()?;
-            Ok(ExitStatus::Success)
+            ExitStatus::Success
         }
-        None => call_each_line(&mut engines, &mut results, terminal),
+        None => call_each_line(&mut engines, &mut results, terminal)?,
+    };
+    if let Some(file) = file {
+        write_atomically(file, &results.collected)?;
     }
+    Ok(status)
 }
 
 pub(super) fn load_single_scenario(path: &Path, terminal: &Terminal) -> Result<Scenario, CliError> {

@@ -166,6 +166,25 @@ script: [{call: {tool: invoices, action: create, arguments: {customer: Acme}}}]
 ";
 
 #[test]
+fn answers_are_written_to_a_file() {
+    let sandbox = Sandbox::new();
+    sandbox.ok(&["new", "--template", "library-state"]);
+    let call = ["call", "--scenario", "library-state.yaml", "books", r#"{"action": "get", "book": "B-9"}"#, "--output"];
+    for form in ["json", "text"] {
+        let printed = sandbox.ok(&[&call[..], &[form]].concat()).out;
+        let file = format!("{form}=answer");
+        assert_eq!(sandbox.ok(&[&call[..], &[&file]].concat()).out, "");
+        assert_eq!(std::fs::read_to_string(sandbox.path("answer")).unwrap(), printed);
+        assert!(!printed.is_empty());
+    }
+    let text = std::fs::read_to_string(sandbox.path("library-state.yaml")).unwrap();
+    let refused = sandbox.start(&[&call[..], &["json=library-state.yaml"]].concat());
+    assert_eq!(refused.code, Some(2), "{}", refused.err);
+    assert_eq!(std::fs::read_to_string(sandbox.path("library-state.yaml")).unwrap(), text);
+    assert_eq!(sandbox.start(&[&call[..], &["jsno"]].concat()).code, Some(2));
+}
+
+#[test]
 fn errors_before_the_first_call_are_explained() {
     let sandbox = Sandbox::new();
     sandbox.write("tools.json", TOOLS);
