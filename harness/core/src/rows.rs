@@ -54,6 +54,18 @@ impl Outcome {
         Outcome::Unknown,
     ];
 
+    /// Returns the outcome in words, for people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Outcome::TaskFail => "failed",
+            Outcome::GaveUp => "gave up",
+            Outcome::Limit => "limit reached",
+            Outcome::Infra => "lost",
+            Outcome::Config => "wrong set-up",
+            Outcome::Success | Outcome::Refused | Outcome::Unknown => self.name(),
+        }
+    }
+
     /// Returns the name used in columns and documents.
     pub fn name(self) -> &'static str {
         match self {

@@ -88,7 +88,7 @@ pub fn filter_query(filter: &EpisodeFilter, page: usize) -> String {
 
 fn form(input: &EpisodesPage<'_>) -> Markup {
     let EpisodesPage { name, plan, filter, .. } = input;
-    let outcomes = Outcome::ALL.iter().map(|outcome| (outcome.name(), outcome.name()));
+    let outcomes = Outcome::ALL.iter().map(|outcome| (outcome.name(), outcome.words()));
     let outcomes = [("", "all"), (FAILURE, "every failure")].into_iter().chain(outcomes);
     let agents = plan.agents.iter().map(|agent| agent.title());
     let conditions = plan.conditions.iter().map(condition_label);

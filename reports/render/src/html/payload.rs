@@ -12,7 +12,7 @@ use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use serde::Serialize;
 
-use super::transcript::{limit_text, truncate_arguments, truncate_plain};
+use super::transcript::{limit_text, outcome_class, truncate_arguments, truncate_plain};
 use crate::transcript::{call_details, describe_changes, verdict};
 use healbench_analysis::{CallStep, SpanChange, Transcript, TranscriptStep};
 use healbench_text::plain_text;
@@ -49,6 +49,8 @@ struct EpisodeData {
     condition: usize,
     trial: u32,
     outcome: &'static str,
+    /// The outcome in words, and the class of its color.
+    end: [&'static str; 2],
     calls: u32,
     steps: Vec<StepData>,
     unmet: Vec<usize>,
@@ -117,6 +119,7 @@ impl Chunk {
             condition,
             trial,
             outcome: transcript.outcome.name(),
+            end: [transcript.outcome.words(), outcome_class(transcript.outcome)],
             calls: transcript.calls,
             steps,
             unmet,

@@ -254,8 +254,16 @@ fn compared_formats(agent: &AgentReport, headline: HeadlineConditions) -> Option
 }
 
 pub(super) fn outcome_badge(transcript: &Transcript) -> Markup {
-    let class = if transcript.outcome == Outcome::Success { "badge good" } else { "badge bad" };
-    html! { span class=(class) { (transcript.outcome) } }
+    html! { span class={ "badge " (outcome_class(transcript.outcome)) } { (transcript.outcome.words()) } }
+}
+
+/// Returns the class with the color of an outcome: none if nothing is known of the agent.
+pub(super) fn outcome_class(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Success => "good",
+        Outcome::TaskFail | Outcome::GaveUp | Outcome::Refused | Outcome::Limit => "bad",
+        Outcome::Infra | Outcome::Config | Outcome::Unknown => "",
+    }
 }
 
 fn render_transcript(transcript: &Transcript, full: bool) -> Markup {

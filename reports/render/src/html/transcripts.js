@@ -57,9 +57,10 @@
     make("span", { class: "who" }, ` ${texts[step.about]}`),
     make("pre", { class: step.bad ? "failed" : "went" }, words(texts[step.t])),
   ];
+  const ended = ({ end: [said, color] }) => make("span", { class: `badge ${color}` }, said);
   const end = (texts, episode) => [
     ...episode.unmet.flatMap((text) => [make("span", { class: "who bad" }, "unmet "), make("span", { class: "task" }, texts[text]), make("br")]),
-    make("span", { class: `badge ${episode.outcome === "success" ? "good" : "bad"}` }, episode.outcome),
+    ended(episode),
     ` after ${plural(episode.calls, "call")}`,
   ];
 
@@ -78,14 +79,14 @@
     const last = Math.max(...columns.map((units) => units.length));
     const head = (episode) => make("th", { scope: "col" },
       make("div", {}, `${conditions[episode.condition]} `,
-        make("span", { class: `badge ${episode.outcome === "success" ? "good" : "bad"}` }, episode.outcome)),
+        ended(episode)),
       make("div", { class: "sure" }, `${typicality(row, episode)}; `,
         served ? make("a", { href: `episodes/${episode.episode}` }, `episode ${episode.episode}`) : `episode ${episode.episode}`));
     const cell = (units, index, column) => {
       const unit = units[index];
       const episode = episodes[column];
       // Without a head, on narrow screens, the first cell says how the episode ended.
-      const label = index > 0 ? "" : `: ${episode.outcome}; ${typicality(row, episode)}; episode ${episode.episode}`;
+      const label = index > 0 ? "" : `: ${episode.end[0]}; ${typicality(row, episode)}; episode ${episode.episode}`;
       return make("td", { "data-label": conditions[episode.condition] + label }, ...(unit ? [
         ...unit.before.flatMap((step) => message(texts, step)),
         ...(unit.call ? call(texts, unit.call) : []),
@@ -113,7 +114,7 @@
   const asMarkdown = (title, task, episodes, texts) => [
     `### ${title}`, "", fence(task), "",
     ...episodes.flatMap((episode) => [
-      `#### ${conditions[episode.condition]}: ${episode.outcome} after ${plural(episode.calls, "call")} (episode ${episode.episode})`, "",
+      `#### ${conditions[episode.condition]}: ${episode.end[0]} after ${plural(episode.calls, "call")} (episode ${episode.episode})`, "",
       ...episode.steps.flatMap((step) => (step.n === undefined
         ? [`${step.m}:`, fence(texts[step.t]), ""]
         : [`Call ${step.n}:`, fence(`${texts[step.tool]} ${step.args.map(([text]) => texts[text]).join("")}`),
