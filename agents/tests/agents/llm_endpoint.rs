@@ -187,7 +187,8 @@ fn a_wait_that_is_too_long_is_not_made() {
     let server =
         HostileServer::start(|n, _| if n == 0 { with(429, &[("retry-after", "601")], "{}") } else { json(200, "1") });
     let endpoint = endpoint(&server, 5);
-    let message = infra(send(&endpoint).unwrap_err());
+    let error = send(&endpoint).unwrap_err();
+    let EndpointError::Config(message) = error else { panic!("{error:?}") };
     assert!(message.ends_with("the server asks for a wait of more than 10 minutes"), "{message}");
     // The rejected delay does not apply to other requests.
     assert_eq!(send(&endpoint).unwrap().body, json!(1));

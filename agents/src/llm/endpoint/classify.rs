@@ -8,7 +8,8 @@ use reqwest::{StatusCode, Url};
 use serde_json::{Value, json};
 
 use super::attempt::{Attempt, AttemptError, RawAnswer};
-use super::{EndpointError, LONGEST_WAIT, backoff, wordings};
+use super::wordings::AskedWait;
+use super::{ASKS_FOR_A_LONG_WAIT, EndpointError, LONGEST_WAIT, backoff, too_long, wordings};
 use crate::llm::api::{Api, stream};
 use crate::llm::lenient_json;
 use crate::llm::limiter::LoadSignal;
@@ -92,7 +93,7 @@ fn classify_success(answer: &RawAnswer, api: Api, secrets: &Secrets) -> AttemptO
             let alone = RawAnswer { body: error.to_string().into_bytes(), ..answer.clone() };
             match status.filter(|status| status.is_client_error() || status.is_server_error()) {
                 Some(status) => classify_failure(&RawAnswer { status, ..alone }, secrets),
-                None if wordings::is_too_long(200, &text) => {
+                None if too_long::is_too_long(200, &text) => {
                     AttemptOutcome::Fatal(EndpointError::TooLong(message(&alone, secrets)))
                 }
                 None => AttemptOutcome::Answer(body),
@@ -158,7 +159,7 @@ fn classify_failure(answer: &RawAnswer, secrets: &Secrets) -> AttemptOutcome {
     let text = words(&answer.body);
     let message = message(answer, secrets);
     let unparsed = wordings::is_unparsed(status, &text);
-    if !unparsed && wordings::is_too_long(status, &text) {
+    if !unparsed && too_long::is_too_long(status, &text) {
         return AttemptOutcome::Fatal(EndpointError::TooLong(message));
     }
     if wordings::is_filtered(status, &text) {
@@ -167,7 +168,12 @@ fn classify_failure(answer: &RawAnswer, secrets: &Secrets) -> AttemptOutcome {
     let says_retry = answer.headers.get("x-should-retry").and_then(|value| value.to_str().ok());
     let is_transient = matches!(status, 408 | 409 | 425 | 429) || answer.status.is_server_error();
     let wait = backoff::requested_wait(&answer.headers, &answer.body, status == 429, SystemTime::now());
-    let is_final = || wordings::is_final(status, &text, wait.is_some_and(|wait| wait <= LONGEST_WAIT));
+    let asked_wait = match wait {
+        None => AskedWait::None,
+        Some(wait) if wait <= LONGEST_WAIT => AskedWait::Short,
+        Some(_) => AskedWait::Long,
+    };
+    let is_final = || wordings::is_final(status, &text, asked_wait);
     match says_retry {
         _ if unparsed => {}
         Some("true") => {}
@@ -176,7 +182,11 @@ fn classify_failure(answer: &RawAnswer, secrets: &Secrets) -> AttemptOutcome {
             return AttemptOutcome::Fatal(EndpointError::Infra(message));
         }
         Some("false") if is_transient => return AttemptOutcome::Fatal(EndpointError::Config(message)),
-        _ if is_final() => return AttemptOutcome::Fatal(EndpointError::Config(message)),
+        _ if is_final() => {
+            let is_long = asked_wait == AskedWait::Long;
+            let message = if is_long { format!("{message}; {ASKS_FOR_A_LONG_WAIT}") } else { message };
+            return AttemptOutcome::Fatal(EndpointError::Config(message));
+        }
         _ if is_transient => {}
         _ if matches!(status, 400 | 413 | 422) => return AttemptOutcome::Fatal(EndpointError::Invalid(message)),
         _ => return AttemptOutcome::Fatal(EndpointError::Config(message)),
@@ -215,7 +225,7 @@ fn status_name(status: StatusCode) -> String {
 
 /// Returns the message in an error's body.
 fn error_message(body: &Value) -> Option<&str> {
-    ["/error/message", "/0/error/message", "/message", "/error", "/detail"]
+    ["/error/message", "/0/error/message", "/message", "/error", "/detail", "/detail/0/msg"]
         .iter()
         .find_map(|path| body.pointer(path).and_then(Value::as_str))
 }

@@ -10,6 +10,7 @@ mod backoff;
 pub(super) mod classify;
 mod network;
 mod setup;
+mod too_long;
 mod wordings;
 
 use std::fmt;
@@ -33,6 +34,7 @@ use super::{ConcurrencyLimiter, Model};
 
 /// The longest delay that a server may request; a longer one ends the retries.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
+const ASKS_FOR_A_LONG_WAIT: &str = "the server asks for a wait of more than 10 minutes";
 
 /// The server of one model, used by many threads at once.
 pub struct Endpoint {
@@ -328,7 +330,7 @@ fn size(request: &Request) -> usize {
 /// Returns the message for the last failed attempt.
 fn exhausted_message(message: &str, attempts: u32, wait: Duration) -> String {
     match attempts {
-        _ if wait > LONGEST_WAIT => format!("{message}; the server asks for a wait of more than 10 minutes"),
+        _ if wait > LONGEST_WAIT => format!("{message}; {ASKS_FOR_A_LONG_WAIT}"),
         1 => format!("{message} (1 attempt)"),
         n => format!("{message} (the last of {n} attempts)"),
     }
