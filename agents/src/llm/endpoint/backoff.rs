@@ -37,7 +37,8 @@ pub(super) fn requested_wait(headers: &HeaderMap, body: &[u8], is_limited: bool,
     number("retry-after-ms", 0.001)
         .or_else(|| number("retry-after", 1.0))
         .or_else(date)
-        .or_else(|| wait_in_text(&body))
+        // Gateways pass on the JSON of others as a text.
+        .or_else(|| wait_in_text(&body.replace('\\', "")))
         .or_else(|| reset(headers, is_limited, now))
         .or_else(|| reset(&headers_in_body(&body), is_limited, now))
 }
@@ -54,16 +55,20 @@ fn headers_in_body(body: &str) -> HeaderMap {
 }
 
 /// Words before a duration in an error's body, in lower case.
-const WAITS: [&str; 8] = [
+const WAITS: [&str; 12] = [
     // Google's RetryInfo, in a body of JSON.
     "\"retrydelay\"",
     "try again in ",
     "retry in ",
     "try again after ",
-    "retry after ",
+    "retry after",
     "available in ",
     "\"retry_after\"",
     "\"retryafter\"",
+    "please wait ",
+    "wait for ",
+    "_in_seconds\"",
+    "_after_seconds\"",
 ];
 
 fn wait_in_text(text: &str) -> Option<Duration> {
@@ -95,29 +100,35 @@ fn parse_duration(mut text: &str) -> Option<Duration> {
     seconds.and_then(positive)
 }
 
-/// Headers with the time at which a limit starts anew, and what is left of it: of OpenAI and Groq, of Anthropic, of the
-/// IETF's draft and of OpenRouter.
-const RESETS: [(&str, &str); 8] = [
-    ("x-ratelimit-reset-requests", "x-ratelimit-remaining-requests"),
-    ("x-ratelimit-reset-tokens", "x-ratelimit-remaining-tokens"),
-    ("anthropic-ratelimit-requests-reset", "anthropic-ratelimit-requests-remaining"),
-    ("anthropic-ratelimit-tokens-reset", "anthropic-ratelimit-tokens-remaining"),
-    ("anthropic-ratelimit-input-tokens-reset", "anthropic-ratelimit-input-tokens-remaining"),
-    ("anthropic-ratelimit-output-tokens-reset", "anthropic-ratelimit-output-tokens-remaining"),
-    ("x-ratelimit-reset", "x-ratelimit-remaining"),
-    ("ratelimit-reset", "ratelimit-remaining"),
-];
-
 /// Returns the time until the last of the limits that are used up starts anew; if none says that it is, until the first
-/// does, unless the request failed for another reason.
+/// does, unless the request failed for another reason. Limits are in pairs of headers whose names say `ratelimit` and
+/// `reset` or `remaining` (OpenAI, Groq, Anthropic, Mistral, Cerebras, OpenRouter, older drafts of the IETF), and in the
+/// header `ratelimit` of its newer drafts.
 fn reset(headers: &HeaderMap, is_limited: bool, now: SystemTime) -> Option<Duration> {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
-    let waits: Vec<(Duration, bool)> = RESETS
-        .iter()
-        .filter_map(|(reset, remaining)| Some((until(header(reset)?, now)?, header(remaining) == Some("0"))))
+    let pairs =
+        headers.keys().map(HeaderName::as_str).filter(|name| name.contains("ratelimit") && name.contains("reset"));
+    let pairs = pairs.filter_map(|name| Some((header(name)?, header(&name.replace("reset", "remaining")))));
+    let listed = header("ratelimit").into_iter().flat_map(limits);
+    let waits: Vec<(Duration, bool)> = pairs
+        .chain(listed)
+        .filter_map(|(reset, remaining)| Some((until(reset, now)?, remaining == Some("0"))))
         .collect();
     let used_up = waits.iter().filter(|(_, used_up)| *used_up).map(|(wait, _)| *wait).max();
     used_up.or_else(|| waits.iter().map(|(wait, _)| *wait).min().filter(|_| is_limited))
+}
+
+/// Returns the times and what is left of the limits in a header `ratelimit`, such as `"default";r=0;t=30`, or
+/// `limit=10, remaining=0, reset=30` in one of its drafts.
+fn limits(list: &str) -> Vec<(&str, Option<&str>)> {
+    let limits = if list.contains('"') { list.split(',').collect() } else { vec![list] };
+    let times = limits.into_iter().filter_map(|limit| {
+        let fields = limit.split([';', ',']).filter_map(|field| field.trim().split_once('='));
+        let fields: Vec<(&str, &str)> = fields.collect();
+        let value = |names: [&str; 2]| fields.iter().find(|(name, _)| names.contains(name)).map(|(_, value)| *value);
+        Some((value(["t", "reset"])?, value(["r", "remaining"])))
+    });
+    times.collect()
 }
 
 /// The number from which on a time is one since 1970, in seconds or in milliseconds.
@@ -180,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_server_says_how_long_to_wait_in_several_ways() {
-        let table: [(&[(&str, &str)], f64); 12] = [
+        let table: [(&[(&str, &str)], f64); 16] = [
             (&[("retry-after", "30")], 30.0),
             (&[("retry-after", " 1.5 ")], 1.5),
             (&[("retry-after-ms", "250"), ("retry-after", "1")], 0.25),
@@ -194,6 +205,18 @@ mod tests {
             (&[("x-ratelimit-reset", "784111787")], 10.0),
             (&[("x-ratelimit-reset", "1784111777000")], 1_000_000_000.0),
             (&[("ratelimit-reset", "7")], 7.0),
+            (
+                &[
+                    ("x-ratelimit-reset-tokens-minute", "33.5"),
+                    ("x-ratelimit-remaining-tokens-minute", "0"),
+                    ("x-ratelimit-reset-requests-day", "40000"),
+                    ("x-ratelimit-remaining-requests-day", "900"),
+                ],
+                33.5,
+            ),
+            (&[("ratelimitbysize-reset", "34"), ("ratelimitbysize-remaining", "0")], 34.0),
+            (&[("ratelimit", "\"burst\";r=5;t=2, \"daily\";r=0;t=30")], 30.0),
+            (&[("ratelimit", "limit=10, remaining=0, reset=12")], 12.0),
         ];
         for (headers, expected) in table {
             assert_eq!(requested(headers, ""), seconds(expected), "{headers:?}");
@@ -221,6 +244,10 @@ mod tests {
             ("Please retry in 350ms", 0.35),
             ("Try again after 2 minutes.", 120.0),
             (r#"{"message": "slow down", "retry_after": 3}"#, 3.0),
+            ("Rate limit of 10 per 60s exceeded. Please wait 17 seconds before retrying.", 17.0),
+            ("Too many requests. Retry after: 4 seconds", 4.0),
+            (r#"{"error": {"message": "limited", "reset_in_seconds": 5}}"#, 5.0),
+            (r#"{"error": {"metadata": {"raw": "{\"details\": [{\"retryDelay\": \"6s\"}]}"}}}"#, 6.0),
             (
                 r#"{"error": {"metadata": {"headers": {"X-RateLimit-Reset": "784111781", "X-RateLimit-Remaining": "0"}}}}"#,
                 4.0,
