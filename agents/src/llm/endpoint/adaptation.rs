@@ -1,6 +1,8 @@
 //! Changes to requests that a server asks for when it refuses one. They say the same in another form, and are named in the
 //! run.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
 use super::wordings::is_not_taken;
@@ -23,10 +25,26 @@ pub(super) struct Adaptation {
 }
 
 /// All changes. A bit for each of them is kept for each server.
-pub(super) const ADAPTATIONS: [Adaptation; 8] = [
+pub(super) const ADAPTATIONS: [Adaptation; 10] = [
+    Adaptation {
+        name: "answers without reasoning have a blank for it",
+        asks: wants_reasoning,
+        failures: &[],
+        // Kimi takes an empty text for none.
+        apply: |body| {
+            for message in messages(body).filter(|message| message.get("role").is_some_and(|role| role == "assistant"))
+            {
+                let is_empty = |value: &Value| value.as_str().is_none_or(str::is_empty);
+                if message.get("reasoning_content").is_none_or(is_empty) {
+                    let reasoning = message.get("reasoning").filter(|value| !is_empty(value)).cloned();
+                    message.insert("reasoning_content".to_owned(), reasoning.unwrap_or_else(|| " ".into()));
+                }
+            }
+        },
+    },
     Adaptation {
         name: "reasoning of earlier answers is left out",
-        asks: |text| text.contains("reasoning") && is_not_taken(text),
+        asks: |text| text.contains("reasoning") && is_not_taken(text) && !wants_reasoning(text),
         failures: &[],
         apply: |body| {
             for message in messages(body) {
@@ -45,6 +63,15 @@ pub(super) const ADAPTATIONS: [Adaptation; 8] = [
                 body.insert("max_completion_tokens".to_owned(), limit);
             }
         },
+    },
+    Adaptation {
+        name: "results of calls name their tool",
+        asks: |text| {
+            let of_results = ["function_response.name", "tool message", "tool role", "role 'tool'", "role tool"];
+            text.contains("name") && of_results.iter().any(|of| text.contains(of))
+        },
+        failures: &[],
+        apply: name_results,
     },
     Adaptation {
         name: "calls without a text have an empty one",
@@ -177,6 +204,24 @@ fn messages(body: &mut Map<String, Value>) -> impl Iterator<Item = &mut Map<Stri
     messages.filter_map(Value::as_object_mut)
 }
 
+/// Returns true if a refusal in lower case asks for the reasoning of each answer, those too that the model did not write.
+fn wants_reasoning(text: &str) -> bool {
+    text.contains("reasoning_content")
+        && ["missing", "must be passed back", "required", "requires"].iter().any(|words| text.contains(words))
+}
+
+/// Adds the name of its tool to each result of a chat.
+fn name_results(body: &mut Map<String, Value>) {
+    let calls = messages(body).filter_map(|message| message.get("tool_calls")?.as_array()).flatten();
+    let names: BTreeMap<String, Value> =
+        calls.filter_map(|call| Some((call["id"].as_str()?.to_owned(), call["function"]["name"].clone()))).collect();
+    for message in messages(body) {
+        if let Some(name) = message.get("tool_call_id").and_then(Value::as_str).and_then(|id| names.get(id)) {
+            message.entry("name").or_insert_with(|| name.clone());
+        }
+    }
+}
+
 /// Puts the system text before the text of the first message of the user.
 fn system_into_task(body: &mut Map<String, Value>) {
     let Some(messages) = body.get_mut("messages").and_then(Value::as_array_mut) else { return };
@@ -240,6 +285,21 @@ mod tests {
         let changed = |text| after(400, text, &body).unwrap_or_default();
         assert_eq!(changed("extra inputs: reasoning_content")["messages"][2].get("reasoning_content"), None);
         assert_eq!(changed("unknown key max_tokens, use max_completion_tokens")["max_completion_tokens"], 9);
+        let mut seeded = body.clone();
+        seeded["messages"].as_array_mut().unwrap().push(
+            json!({"role": "assistant", "content": null, "tool_calls": [{"id": "b", "function": {"name": "door"}}]}),
+        );
+        for text in [
+            "thinking is enabled but reasoning_content is missing in assistant tool call message at index 2",
+            "the `reasoning_content` in the thinking mode must be passed back to the api.",
+        ] {
+            let changed = after(400, text, &seeded).unwrap_or_default();
+            assert_eq!(changed["messages"][2]["reasoning_content"], "Hm.", "{text}");
+            assert_eq!(changed["messages"][4]["reasoning_content"], " ", "{text}");
+        }
+        seeded["messages"].as_array_mut().unwrap().push(json!({"role": "tool", "tool_call_id": "b", "content": "ok"}));
+        let named = after(400, "contents[2].parts[0].function_response.name: name cannot be empty.", &seeded);
+        assert_eq!(named.unwrap_or_default()["messages"][5]["name"], "door");
         let mut filled = body.clone();
         filled["messages"][2]["content"] = "".into();
         assert_eq!(changed("messages[2]: content must be a text"), filled);
