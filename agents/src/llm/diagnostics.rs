@@ -11,17 +11,28 @@ const BYTES_PER_TOKEN: u64 = 10;
 /// The most characters of a model's name that are kept.
 const MAX_NAME: usize = 100;
 
-/// Marks of calls that a server left in a text: of Qwen and Hermes, Mistral, Llama, DeepSeek, gpt-oss.
-const CALL_MARKS: [&str; 9] = [
+/// Marks of calls that a server left in a text, in lower case: of Qwen, Hermes, GLM and Granite; MiniMax; Claude; Nemotron;
+/// Mistral; Llama; DeepSeek; gpt-oss; Cohere; Apertus; Phi; Gemma; ReAct.
+const CALL_MARKS: [&str; 19] = [
     "<tool_call",
     "<|tool_call",
+    ":tool_call>",
     "<function=",
     "<function_call",
-    "[TOOL_CALLS]",
+    "<invoke name=",
+    "<toolcall>",
+    "[tool_calls]",
     "<|python_tag|>",
     "<｜tool▁call",
+    "<｜dsml｜",
     "<|channel|>",
     "<|start|>assistant",
+    " to=functions.",
+    "<|start_action|>",
+    "<|tools_prefix|>",
+    "functools[",
+    "```tool_code",
+    "\naction input:",
 ];
 
 /// Returns the words of an answer to a request whose conversation has so many bytes. `has_calls` is true if calls were found in it.
@@ -30,7 +41,6 @@ pub(super) fn of_answer(reply: &Reply, model: &str, bytes: usize, has_calls: boo
     let is_cut = reply.finish_reason == FinishReason::Length;
     let is_unparsed = reply.finish_reason == FinishReason::Unparsed;
     let is_empty = !has_calls && text.trim().is_empty() && reply.finish_reason == FinishReason::End;
-    let is_marked = |name: &str| CALL_MARKS.iter().any(|mark| name.contains(mark));
     let calls_in_text = !native.is_empty()
         && (reply.message.calls.iter().any(|call| is_marked(&call.name))
             || !has_calls && (is_marked(text) || has_known_call(text, native) || reasoning(reply).any(is_marked)));
@@ -60,10 +70,34 @@ fn reasoning(reply: &Reply) -> impl Iterator<Item = &str> {
     ["reasoning_content", "reasoning"].into_iter().filter_map(move |key| raw?.get(key)?.as_str())
 }
 
-/// Returns true if a text has a call of one of the functions as JSON.
+fn is_marked(text: &str) -> bool {
+    let text = text.to_lowercase();
+    CALL_MARKS.iter().any(|mark| text.contains(mark))
+}
+
+/// Returns true if a text has a call of one of the functions as JSON, or is one in Python's form.
 fn has_known_call(text: &str, functions: &[Function]) -> bool {
     let (calls, _) = prompt_tools::parse_calls(text, functions);
-    calls.iter().any(|call| functions.iter().any(|function| function.name == call.name))
+    let is_known = |name: &str| functions.iter().any(|function| function.name == name);
+    let in_python = text.trim().strip_suffix(')').or_else(|| text.trim().strip_suffix(")]"));
+    calls.iter().any(|call| is_known(&call.name))
+        || functions.iter().any(|function| has_json_call(text, &function.name))
+        || in_python
+            .and_then(|call| call.trim_start_matches('[').split_once('('))
+            .is_some_and(|(name, _)| is_known(name))
+}
+
+/// Returns true if a text has the name of a function and arguments as fields of JSON, under keys that other servers' templates
+/// have taught a model.
+fn has_json_call(text: &str, function: &str) -> bool {
+    const NAMES: [&str; 4] = ["\"tool\"", "\"tool_name\"", "\"function\"", "\"action\""];
+    const ARGUMENTS: [&str; 4] = ["\"arguments\"", "\"parameters\"", "\"args\"", "\"action_input\""];
+    let name = format!("\"{function}\"");
+    let follows = |(at, key): (usize, &str)| {
+        let value = text[at + key.len()..].trim_start().strip_prefix(':');
+        value.is_some_and(|value| value.trim_start().starts_with(&name))
+    };
+    NAMES.iter().any(|key| text.match_indices(key).any(follows)) && ARGUMENTS.iter().any(|key| text.contains(key))
 }
 
 /// Returns true if a server's name of a model is that of the one that was asked for: the same, without a path, and without
@@ -106,7 +140,13 @@ mod tests {
     #[test]
     fn an_ordinary_answer_says_nothing() {
         assert_eq!(found("It is open.", |_| ()), Vec::<String>::new());
-        assert_eq!(found(r#"The reply was {"name": "Acme", "arguments": {}}."#, |_| ()), Vec::<String>::new());
+        for text in [
+            r#"The reply was {"name": "Acme", "arguments": {}}."#,
+            "I opened it with door(room=12).",
+            r#"It is {"action": "open", "by": "door"} (as wanted)"#,
+        ] {
+            assert_eq!(found(text, |_| ()), Vec::<String>::new(), "{text}");
+        }
     }
 
     #[test]
@@ -117,6 +157,12 @@ mod tests {
             "<tool_call>\n{",
             r#"{"name": "door", "arguments": {"room": 12}}"#,
             "<|channel|>commentary to=functions.door <|message|>{}",
+            "<minimax:tool_call>\n<invoke name=\"door\">",
+            r#"{"type": "function", "function": "door", "parameters": {"room": 12}}"#,
+            "Action: ```json\n[{\"tool_name\" : \"door\", \"parameters\": {}}]\n```",
+            "[door(room=12, state='open')]",
+            "```tool_code\ndoor(room=12)\n```",
+            "Thought: I open it.\nAction: door\nAction Input: {\"room\": 12}",
         ] {
             assert_eq!(found(text, |_| ()), ["calls_in_text"], "{text}");
         }
