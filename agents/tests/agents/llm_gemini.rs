@@ -319,7 +319,7 @@ fn usage_counts_thoughts_into_the_output() {
         with(
             json!({"promptTokenCount": 900, "thoughtsTokenCount": 80, "toolUsePromptTokenCount": 20, "totalTokenCount": 1000})
         ),
-        Some(Usage { input: 900, output: 80, reasoning: Some(80), ..Usage::default() })
+        Some(Usage { input: 920, output: 80, reasoning: Some(80), ..Usage::default() })
     );
     let short = json!({"promptTokenCount": 9, "totalTokenCount": 8});
     for unknown in [Value::Null, json!({}), json!({"promptTokenCount": 9}), json!({"candidatesTokenCount": 9}), short] {

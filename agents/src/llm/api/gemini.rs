@@ -405,7 +405,7 @@ fn read_call(call: ResponseCall, id: String) -> SentCall {
 fn read_usage(usage: &Value) -> Option<Usage> {
     let api_usage = ApiUsage::deserialize(usage).ok()?;
     Some(Usage {
-        input: api_usage.prompt_token_count,
+        input: api_usage.prompt_token_count.saturating_add(api_usage.tool_use_prompt_token_count.unwrap_or(0)),
         cache_read: api_usage.cached_content_token_count,
         cache_write: None,
         output: api_usage.output()?,

@@ -236,6 +236,11 @@ struct ApiUsage {
     completion_tokens: Option<u64>,
     #[serde(deserialize_with = "lenient")]
     total_tokens: Option<u64>,
+    /// The names of the responses API, which some gateways use here.
+    #[serde(deserialize_with = "lenient")]
+    input_tokens: Option<u64>,
+    #[serde(deserialize_with = "lenient")]
+    output_tokens: Option<u64>,
     /// Cached tokens as Kimi and DeepSeek count them, in place of the details.
     #[serde(deserialize_with = "lenient")]
     cached_tokens: Option<u64>,
@@ -264,13 +269,21 @@ pub(super) fn reply(body: &Value) -> Result<Reply, UnreadableResponse> {
     let parsed = message.parsed_text()?;
     let calls = message.calls();
     message.normalize();
-    let finish_reason = match choice.finish_reason.as_deref() {
+    let reason = choice.finish_reason.unwrap_or_default().to_lowercase().replace('-', "_");
+    let finish_reason = match reason.as_str() {
         _ if parsed.refused => FinishReason::Refusal,
-        Some("content_filter") => FinishReason::Refusal,
-        // Names for a full context, of Mistral and of z.ai.
-        Some("length" | "model_length" | "model_context_window_exceeded") => FinishReason::Length,
-        // Finish reasons of OpenRouter, Mistral and DeepSeek for generation that failed on the server's side.
-        Some(reason @ ("error" | "insufficient_system_resource")) => {
+        // The last are of z.ai, and of gateways to Anthropic and Gemini.
+        "content_filter" | "sensitive" | "refusal" | "safety" | "recitation" | "prohibited_content" | "blocklist" => {
+            FinishReason::Refusal
+        }
+        // Names for a full context, of Mistral and of z.ai; of gateways.
+        "length" | "model_length" | "model_context_window_exceeded" | "max_tokens" | "max_output_tokens" => {
+            FinishReason::Length
+        }
+        "malformed_function_call" if calls.is_empty() => FinishReason::Unparsed,
+        // Finish reasons of OpenRouter, Mistral, DeepSeek, z.ai, vLLM and SGLang for generation that failed on the server's
+        // side.
+        "error" | "insufficient_system_resource" | "network_error" | "abort" | "cancelled" | "timeout" => {
             return Err(UnreadableResponse(format!("the server gave up with the finish reason `{reason}`")));
         }
         _ => FinishReason::End,
@@ -348,7 +361,8 @@ impl Assistant {
 
 impl ApiUsage {
     fn usage(&self) -> Option<Usage> {
-        let (prompt, completion) = (self.prompt_tokens?, self.completion_tokens?);
+        let prompt = self.prompt_tokens.or(self.input_tokens)?;
+        let completion = self.completion_tokens.or(self.output_tokens)?;
         let InputDetails { cached_tokens, cache_write_tokens: cache_write } = self.prompt_tokens_details;
         let cache_read = cached_tokens.or(self.cached_tokens).or(self.prompt_cache_hit_tokens);
         let reasoning = self.completion_tokens_details.reasoning_tokens;

@@ -146,10 +146,17 @@ fn finish_reasons_are_read() {
         ("something_new", FinishReason::End),
         ("length", FinishReason::Length),
         ("model_length", FinishReason::Length),
+        ("MAX_TOKENS", FinishReason::Length),
         ("content_filter", FinishReason::Refusal),
+        ("SAFETY", FinishReason::Refusal),
+        ("sensitive", FinishReason::Refusal),
+        ("malformed_function_call", FinishReason::Unparsed),
     ];
     for (reason, finish_reason) in table {
         assert_eq!(chat_message(json!({"content": "x"}), reason).unwrap().finish_reason, finish_reason, "{reason}");
+    }
+    for reason in ["abort", "network_error"] {
+        assert!(chat_message(json!({"content": "x"}), reason).is_err(), "{reason}");
     }
     assert_eq!(
         changed(Api::OpenaiChat, "/choices/0/finish_reason", Value::Null).unwrap().finish_reason,
