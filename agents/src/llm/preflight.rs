@@ -214,8 +214,19 @@ fn is_unknown_path(answer: &RawAnswer) -> bool {
 /// Returns true if a server says that it is loading its model.
 fn is_loading(answer: &RawAnswer) -> bool {
     let text = String::from_utf8_lossy(&answer.body).to_lowercase();
-    let is_said =
-        ["loading model", "loading the model", "is loading", "still loading", "currently loading", "being loaded"];
+    let is_said = [
+        "loading model",
+        "loading the model",
+        "is loading",
+        "still loading",
+        "currently loading",
+        "being loaded",
+        "starting",
+        "warming up",
+        "initializing",
+        "not ready",
+        "not yet ready",
+    ];
     answer.status.as_u16() == 503 && !text.contains("error loading") && is_said.iter().any(|words| text.contains(words))
 }
 
@@ -240,16 +251,20 @@ fn names(entry: &Value) -> impl Iterator<Item = &str> {
 }
 
 /// The fields with the size of a model's context, in the lists of vLLM and SGLang, OpenRouter, Groq, LM Studio, llama.cpp,
-/// Gemini and Anthropic. What is loaded counts before what the model was trained for.
-const CONTEXT_FIELDS: [&str; 9] = [
+/// Gemini, Anthropic, Copilot and GitHub. What is loaded or provided counts before what the model was trained for.
+const CONTEXT_FIELDS: [&str; 13] = [
     "/max_model_len",
     "/loaded_context_length",
+    "/top_provider/context_length",
     "/context_length",
     "/context_window",
     "/max_context_length",
     "/meta/n_ctx",
     "/inputTokenLimit",
     "/max_input_tokens",
+    "/limits/max_input_tokens",
+    "/max_context_window_tokens",
+    "/capabilities/limits/max_context_window_tokens",
     "/meta/n_ctx_train",
 ];
 

@@ -54,6 +54,16 @@ fn a_request_is_changed_once_for_a_server_that_refuses_it() {
     let reasoning = |body: &Value| body["messages"][2].get("reasoning_content").is_none();
     let (requests, names) = changes(422, "reasoning_content: Extra inputs are not permitted", &chat, reasoning);
     assert_eq!((requests, names), (3, vec!["reasoning of earlier answers is left out"]));
+    let thinking = |body: &Value| body["messages"][2]["reasoning_content"] == " ";
+    let mut seeded = chat.clone();
+    seeded["messages"][2].as_object_mut().unwrap().remove("reasoning_content");
+    for message in [
+        "thinking is enabled but reasoning_content is missing in assistant tool call message at index 2",
+        "The `reasoning_content` in the thinking mode must be passed back to the API.",
+    ] {
+        let (requests, names) = changes(400, message, &seeded, thinking);
+        assert_eq!((requests, names), (3, vec!["answers without reasoning have a blank for it"]), "{message}");
+    }
     let both = |body: &Value| body.get("max_tokens").is_none() && body["messages"][0]["role"] == "user";
     let message = "unsupported: max_tokens (use max_completion_tokens) and the system role";
     assert_eq!(changes(400, message, &chat, both).1.len(), 2);
@@ -126,9 +136,15 @@ fn a_first_request_that_does_not_fit_is_a_wrong_set_up_and_a_later_one_a_limit()
 
 #[test]
 fn an_unknown_refusal_is_a_limit_only_if_the_context_is_full() {
-    for (context, is_limit) in [(40, true), (100_000, false)] {
+    for (mut entry, is_limit) in [
+        (json!({"max_model_len": 40}), true),
+        (json!({"context_length": 100_000, "top_provider": {"context_length": 40}}), true),
+        (json!({"capabilities": {"limits": {"max_context_window_tokens": 40}}}), true),
+        (json!({"max_model_len": 100_000}), false),
+    ] {
+        entry["id"] = "small".into();
         let server = HostileServer::start(move |n, _| match n {
-            0 => json(200, &json!({"data": [{"id": "small", "max_model_len": context}]}).to_string()),
+            0 => json(200, &json!({"data": [entry]}).to_string()),
             1 => answer(call("a"), json!({"prompt_tokens": 30, "completion_tokens": 5})),
             _ => refusal(400, "Bad request."),
         });
@@ -162,6 +178,7 @@ fn counts_are_read_from_where_servers_put_them() {
     // Counted in addition to the prompt, and part of the total.
     assert_eq!(counts(json!({"cached_tokens": 60, "total_tokens": 119})), Some((110, Some(60), 9)));
     assert_eq!(counts(json!({"cached_tokens": 40, "total_tokens": 99})), Some((90, Some(40), 9)));
+    assert_eq!(usage(json!({"input_tokens": 50, "output_tokens": 9, "total_tokens": 59})), Some((50, None, 9)));
     // A server that does not count.
     for zero in
         [json!({"prompt_tokens": 0, "completion_tokens": 9}), json!({"prompt_tokens": 50, "completion_tokens": 0})]
@@ -200,17 +217,19 @@ fn an_azure_version_stays_behind_the_path() {
 
 #[test]
 fn a_server_that_loads_its_model_is_waited_for() {
-    let server = HostileServer::start(|n, _| match n {
-        0..3 => refusal(503, "Loading model"),
-        _ => json(200, r#"{"data": [{"id": "small"}]}"#),
-    });
-    let said = std::cell::RefCell::new(Vec::new());
-    let note = |reason: &str| said.borrow_mut().push(reason.to_owned());
-    assert_eq!(endpoint_of(&model(&server.url, 0)).preflight(&AtomicBool::new(false), &note), Ok(Preflight::Found));
-    assert_eq!(*said.borrow(), ["HTTP 503 Service Unavailable: Loading model"]);
+    for loading in ["Loading model", "Server is starting"] {
+        let server = HostileServer::start(move |n, _| match n {
+            0..3 => refusal(503, loading),
+            _ => json(200, r#"{"data": [{"id": "small"}]}"#),
+        });
+        let said = std::cell::RefCell::new(Vec::new());
+        let note = |reason: &str| said.borrow_mut().push(reason.to_owned());
+        assert_eq!(endpoint_of(&model(&server.url, 0)).preflight(&AtomicBool::new(false), &note), Ok(Preflight::Found));
+        assert_eq!(*said.borrow(), [format!("HTTP 503 Service Unavailable: {loading}")]);
+    }
     // An error with status 200 is no list.
     let server = HostileServer::start(|_, _| json(200, r#"{"error": "Unexpected endpoint or method."}"#));
-    let error = endpoint_of(&model(&server.url, 0)).preflight(&AtomicBool::new(false), &note).unwrap_err();
+    let error = endpoint_of(&model(&server.url, 0)).preflight(&AtomicBool::new(false), &|_| ()).unwrap_err();
     assert!(error.to_string().ends_with("it answers with an error: Unexpected endpoint or method."), "{error}");
 }
 
