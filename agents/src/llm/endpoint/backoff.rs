@@ -67,8 +67,8 @@ const WAITS: [&str; 12] = [
     "\"retryafter\"",
     "please wait ",
     "wait for ",
-    "_in_seconds\"",
-    "_after_seconds\"",
+    "\"reset_in_seconds\"",
+    "\"retry_after_seconds\"",
 ];
 
 fn wait_in_text(text: &str) -> Option<Duration> {

@@ -189,6 +189,8 @@ const OTHER_LIMITS: &[Wording] = &[
     &["api key"],
     &["expired"],
     &["header"],
+    &["policy"],
+    &["flagged"],
 ];
 
 /// Returns true if a text says that the conversation is too long for the model.
