@@ -1,6 +1,7 @@
 //! A single attempt at a request, with limits on its time and response size.
 
 use std::error::Error;
+use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -148,8 +149,25 @@ pub(super) fn describe(error: reqwest::Error) -> String {
         cause = source;
     }
     let cause = cause.to_string();
-    let help = if cause.contains("certificate") { "; name a file with its authority in SSL_CERT_FILE" } else { "" };
-    format!("{what}: {cause}{help}")
+    match cause.contains("certificate") {
+        true => format!("{what}: {cause}; {}", certificate_help(std::env::var_os("SSL_CERT_FILE").as_deref())),
+        false => format!("{what}: {cause}"),
+    }
+}
+
+/// Returns advice for a certificate of an unknown authority. `file` is the value of SSL_CERT_FILE.
+fn certificate_help(file: Option<&OsStr>) -> String {
+    let Some(file) = file.filter(|file| !file.is_empty()) else {
+        return "name a file with its authority in SSL_CERT_FILE".to_owned();
+    };
+    let shown = file.to_string_lossy();
+    match std::fs::read(file) {
+        Ok(bytes) if String::from_utf8_lossy(&bytes).contains("BEGIN CERTIFICATE") => {
+            format!("SSL_CERT_FILE names `{shown}`, in which its authority may be missing")
+        }
+        Ok(_) => format!("SSL_CERT_FILE names `{shown}`, which has no certificate"),
+        Err(error) => format!("SSL_CERT_FILE names `{shown}`, which cannot be read: {error}"),
+    }
 }
 
 /// The time for which an answer is still awaited when the run is stopped: it is probably being paid for.
@@ -175,5 +193,27 @@ async fn unless_stopped<F: Future>(stop: &AtomicBool, future: F) -> Option<F::Ou
             output = &mut future => return Some(output),
             () = tokio::time::sleep(STOP_POLL * 2) => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_authorities_that_cannot_help_is_named() {
+        let root = tempfile::tempdir().unwrap();
+        let help = |name: &str, text: Option<&str>| {
+            let path = root.path().join(name);
+            text.iter().for_each(|text| std::fs::write(&path, text).unwrap());
+            certificate_help(Some(path.as_os_str()))
+        };
+        assert!(help("missing.pem", None).contains("missing.pem`, which cannot be read: "));
+        assert!(help("s.key", Some("-----BEGIN PRIVATE KEY-----")).ends_with("s.key`, which has no certificate"));
+        assert!(help("ca.pem", Some("-----BEGIN CERTIFICATE-----")).ends_with("may be missing"));
+        assert!(
+            certificate_help(None).starts_with("name a file")
+                && certificate_help(Some(OsStr::new(""))).starts_with("name a file")
+        );
     }
 }
