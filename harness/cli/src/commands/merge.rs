@@ -3,6 +3,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use healbench_agents::llm::cassette::merge_cassettes;
 use healbench_core::{Episodes, format_numbers};
@@ -83,6 +84,9 @@ pub(crate) fn merge(args: &MergeArgs, terminal: &Terminal) -> Result<ExitStatus,
     let new = RunDir::create(&args.out, &mut manifest, &sources, lockfile.as_deref())?;
     let merged = new.run();
     *unpublished.lock().unwrap_or_else(PoisonError::into_inner) = Some(merged.path().to_owned());
+    if supervisor.is_stopped() {
+        return Ok(ExitStatus::Interrupted);
+    }
     let mut writer = FrameWriter::create(merged, &manifest.plan)?;
     let sources: Vec<(&RunDir, Episodes)> = runs.iter().map(|(run, shard)| (run, shard.episodes())).collect();
     writer.copy(&sources)?;
@@ -118,14 +122,23 @@ fn supervise_merge(unpublished: &Unpublished) -> Result<Supervisor, CliError> {
     let stop = Arc::clone(supervisor.stop());
     on_signal(move || {
         stop.store(true, Ordering::Release);
-        match &*unpublished.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(path) => _ = (0..REMOVALS).find(|_| fs::remove_dir_all(path).is_ok()),
-            // The command of `--on-complete` may have to be ended.
-            None => thread::sleep(LIMIT),
-        }
+        remove_unpublished(&unpublished, LIMIT);
         exit(&processes)
     })?;
     Ok(supervisor)
+}
+
+/// Removes the directory that is being written. If there is none, waits first: it may be about to be made, or the command of
+/// `--on-complete` may have to end.
+fn remove_unpublished(unpublished: &Unpublished, wait: Duration) {
+    let path = || unpublished.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let path = path().or_else(|| {
+        thread::sleep(wait);
+        path()
+    });
+    if let Some(path) = path {
+        let _ = (0..REMOVALS).find(|_| fs::remove_dir_all(&path).is_ok());
+    }
 }
 
 /// Copies the recorded turns of all shards in the order of the plan.
@@ -183,4 +196,31 @@ fn merge_recordings(
     let absolute = std::path::absolute(out).map_err(|source| CliError::read(out, &source))?;
     manifest.cassettes = Some(CassetteMode::Record(absolute));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_is_removed_that_was_made_before_a_signal_or_while_it_waits() {
+        let root = tempfile::tempdir().unwrap();
+        for is_made_before in [true, false] {
+            let unpublished: Unpublished = Arc::default();
+            let path = root.path().join(is_made_before.to_string());
+            fs::create_dir_all(path.join("scenarios")).unwrap();
+            let make = || *unpublished.lock().unwrap() = Some(path.clone());
+            thread::scope(|scope| {
+                if is_made_before {
+                    make();
+                }
+                scope.spawn(|| remove_unpublished(&unpublished, LIMIT));
+                if !is_made_before {
+                    thread::sleep(LIMIT / 8);
+                    make();
+                }
+            });
+            assert!(!path.exists(), "{is_made_before}");
+        }
+    }
 }
