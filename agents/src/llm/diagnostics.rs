@@ -100,20 +100,31 @@ fn has_json_call(text: &str, function: &str) -> bool {
     NAMES.iter().any(|key| text.match_indices(key).any(follows)) && ARGUMENTS.iter().any(|key| text.contains(key))
 }
 
-/// Returns true if a server's name of a model is that of the one that was asked for: the same, without a path, and without
-/// a date, a version or a tag behind it.
+/// Returns true if a server's name of a model is that of the one that was asked for: the same, without a path or the provider
+/// before it, and without a date, a version, a tag or a precision behind it.
 fn is_same_model(answered: &str, asked: &str) -> bool {
-    let short = |name: &str| name.rsplit(['/', '\\']).next().unwrap_or(name).to_lowercase();
-    let (answered, asked) = (short(answered), short(asked));
-    let is_version = |rest: &str| {
-        let version = rest.strip_prefix(['-', '@', ':', '.', '_']);
-        let is_number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
-        let is_version = |text: &str| is_number(text) || text.strip_prefix('v').is_some_and(is_number);
-        rest.is_empty() || version.is_some_and(|text| is_version(text) || matches!(text, "latest" | "gguf"))
+    let short = |name: &str| {
+        let name = name.rsplit(['/', '\\']).next().unwrap_or(name).to_lowercase();
+        // Bedrock's `us.anthropic.`; a version such as `qwen2.5` has a digit before its point.
+        let is_provider = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphabetic());
+        let provider = name.split_inclusive('.').take_while(|part| part.strip_suffix('.').is_some_and(is_provider));
+        name[provider.map(str::len).sum::<usize>()..].to_owned()
     };
+    let (answered, asked) = (short(answered), short(asked));
     let extends = |long: &str, short: &str| long.strip_prefix(short).is_some_and(is_version);
     // An empty name says nothing.
     answered.is_empty() || extends(&answered, &asked) || extends(&asked, &answered)
+}
+
+/// Returns true for the end of a model's name after the name itself, such as `-2026-01`, `@001`, `:latest` or `-q4_k_m.gguf`.
+fn is_version(rest: &str) -> bool {
+    const PRECISIONS: [&str; 8] = ["awq", "gptq", "fp8", "fp16", "bf16", "int4", "int8", "mlx"];
+    let Some(text) = rest.strip_prefix(['-', '@', ':', '.', '_']) else { return rest.is_empty() };
+    let is_number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
+    is_number(text)
+        || ["v", "q", "iq"].iter().any(|start| text.strip_prefix(start).is_some_and(is_number))
+        || matches!(text, "latest" | "gguf")
+        || PRECISIONS.iter().any(|precision| text.starts_with(precision))
 }
 
 #[cfg(test)]
@@ -170,11 +181,19 @@ mod tests {
         assert_eq!(found("Done.", |reply| reply.message.raw = Some(thought.clone())), ["calls_in_text"]);
         assert_eq!(found("", |reply| reply.finish_reason = FinishReason::Unparsed), ["unparsed"]);
         assert_eq!(found("Yes.", |reply| reply.usage.as_mut().unwrap().input = 80), ["few_tokens"]);
-        for other in ["other", "small-7b-mini", "small-70b"] {
+        for other in ["other", "small-7b-mini", "small-70b", "small-7b-quick"] {
             let found = found("Yes.", |reply| reply.model = Some(other.to_owned()));
             assert_eq!(found, [format!("model {other}")]);
         }
-        for same in ["small-7b@001", "SMALL-7B:latest", "models/small-7b", ""] {
+        for same in [
+            "small-7b@001",
+            "SMALL-7B:latest",
+            "models/small-7b",
+            "us.maker.small-7b-20260929-v1:0",
+            "small-7b-q4_k_m.gguf",
+            "small-7b-AWQ",
+            "",
+        ] {
             assert_eq!(found("Yes.", |reply| reply.model = Some(same.to_owned())), Vec::<String>::new(), "{same}");
         }
     }
