@@ -122,7 +122,7 @@ const RATE: &[Wording] = &[
     &["please wait"],
 ];
 
-/// What is too long, in the words of servers that [`TOO_LONG`] does not have.
+/// Names of lengths, in refusals that [`TOO_LONG`] does not have.
 const LENGTHS: &[Wording] = &[
     &["token"],
     &["prompt"],

@@ -180,7 +180,7 @@ const ADVICE: &[(&[&str], &[&str], &str)] = &[
     ),
 ];
 
-/// What servers say that they do not have, other than a path.
+/// Things other than a path that servers say they do not have.
 const NAMED: [&str; 5] = ["model", "deployment", "endpoints found", "function", "entity"];
 
 /// Returns the setting that may avoid a refusal of this request.
