@@ -25,6 +25,7 @@ mod markup;
 mod mentions;
 mod options;
 mod orders;
+mod others;
 mod outcome;
 mod patterns;
 mod phrases;
@@ -36,6 +37,7 @@ mod segments;
 mod sent_paths;
 mod shape;
 mod statement_reader;
+mod structure;
 mod tokens;
 mod values;
 mod vocabulary;
@@ -279,8 +281,11 @@ impl Statement {
 pub fn read(text: &str, vocabulary: &Vocabulary<'_>, sent: &Value, is_error: Option<bool>) -> Reading {
     let masked = echoed_values::mask_echoed_values(text, sent);
     // What was sent may be called an error, and is none.
+    let is_field = |name: &str| vocabulary.field_path(name).is_some();
+    let is_content = || structure::is_content(&masked.0, sent, is_field).then_some(false);
+    let is_error = is_error.or_else(is_content);
     let plainly = is_error.or_else(|| outcome::reports_plainly(&masked.0));
-    let says_error = plainly.unwrap_or_else(|| outcome::complains(&masked.0));
+    let says_error = plainly.unwrap_or_else(|| outcome::complains(&echoed_values::without_complaints(&masked.0, sent)));
     let is_document = content::is_document(&text.trim_start().to_lowercase());
     let mut found = read_all(&masked, vocabulary, sent, true, says_error);
     let is_implied = || is_error.is_none() && complaint::implies_error(text, &found.0, &found.1);

@@ -231,3 +231,105 @@ fn what_was_sent_is_no_complaint() {
         assert!(is_error(text, &sent), "{text}");
     }
 }
+
+#[test]
+fn an_argument_is_left_out_that_an_earlier_sentence_names() {
+    reads(&[
+        ("rank is worked out by the server. Leave it out.", json!({"rank": 3, "name": "a"}), &["rank remove null"]),
+        ("The colour switch went away with v3. Drop it.", json!({"colour": true, "id": 4}), &["colour remove null"]),
+    ]);
+}
+
+#[test]
+fn a_type_is_read_however_it_is_asked_for() {
+    reads(&[
+        ("depth: int required, str supplied", json!({"depth": "4", "root": "a"}), &["depth type integer"]),
+        ("ratio: float required", json!({"ratio": "much"}), &["ratio type number"]),
+        ("seat_id has to arrive as an integer.", json!({"seat_id": "Jo", "hall": "b"}), &["seat_id type integer"]),
+        ("The berth wants to be sent as a number.", json!({"berth": "B"}), &["berth type number"]),
+        ("max_hits should've been a number (you wrote: ten)", json!({"max_hits": "ten"}), &["max_hits type number"]),
+    ]);
+}
+
+#[test]
+fn a_value_is_read_beside_what_names_its_argument() {
+    reads(&[
+        ("schema_rev 3 ended on 28 February; set it to 4", json!({"schema_rev": 3}), &["schema_rev value 4"]),
+        ("`edition` 7 is gone, change it to 9", json!({"edition": 7}), &["edition value 9"]),
+        ("409; old etag (current: d9f1)", json!({"etag": "b2a0", "id": 4}), &["etag value d9f1"]),
+        ("outdated digest, latest: c4e8", json!({"digest": "a1b2"}), &["digest value c4e8"]),
+        (
+            "Yours: revision 3. Ours: revision 6. Send 6 if you want to keep it.",
+            json!({"revision": 3}),
+            &["revision value 6"],
+        ),
+        ("Mine is at version 8. Use 8 if you must.", json!({"version": 5}), &["version value 8"]),
+    ]);
+}
+
+#[test]
+fn a_shown_pattern_is_the_form_of_what_does_not_match_it() {
+    reads(&[
+        (
+            "box name My_Box breaks the rule ^[a-z-]{3,40}$",
+            json!({"name": "My_Box", "zone": "n"}),
+            &["name format ^[a-z-]{3,40}$"],
+        ),
+        ("tag v1 does not fit `^\\d+\\.\\d+$`", json!({"tag": "v1"}), &["tag format ^\\d+\\.\\d+$"]),
+    ]);
+}
+
+#[test]
+fn a_tool_is_named_as_the_one_for_it() {
+    reads(&[
+        ("Bans of that kind are ended with lift_ban.", json!({"ban": 4}), &["null action lift_ban"]),
+        ("Berths are assigned via find_berth.", json!({"berth": 4}), &["null lookup find_berth"]),
+        ("find_berth is the tool for free places", json!({"ship": "a"}), &["null lookup find_berth"]),
+        ("This cannot end a ban, lift_ban is what you want", json!({"ban": 4}), &["null action lift_ban"]),
+        ("4 is a ban; call find_berth instead", json!({"ship": 4}), &["null action find_berth"]),
+    ]);
+}
+
+#[test]
+fn a_time_that_is_to_be_given_is_waited_for() {
+    reads(&[
+        ("pump-3 is restarting. Give it 2 minutes, then call again.", json!({"pump": "pump-3"}), &["null wait 120"]),
+        ("The crew is busy, give them 30 seconds.", json!({"crew": "c"}), &["null wait 30"]),
+    ]);
+}
+
+#[test]
+fn short_refusals_are_errors() {
+    for (text, sent) in [
+        ("no channel #nws in this space", json!({"channel": "#nws"})),
+        ("No user called 'zed'.", json!({"name": "zed"})),
+        ("HTTP 400 - drafts without an owner are dropped", json!({"draft": 1})),
+        ("HTTP 503 Service Unavailable", json!({"draft": 1})),
+        ("Your note is 90 chars, the ceiling sits at 40.", json!({"note": "n".repeat(90)})),
+        ("The title has 61 letters, the cap is 50.", json!({"title": "n".repeat(61)})),
+    ] {
+        assert_eq!(read(text, &sent, &[], None)["is_error"], json!(true), "{text}");
+    }
+    for (text, sent) in [
+        ("No changes since #41.", json!({"since": 41})),
+        ("no rain in Oslo today", json!({"city": "Oslo"})),
+        ("A note of 90 chars. The ceiling of the hall is at 40.", json!({"hall": "h"})),
+    ] {
+        assert_eq!(read(text, &sent, &[], None)["is_error"], json!(false), "{text}");
+    }
+}
+
+#[test]
+fn values_that_sound_like_complaints_are_no_complaints() {
+    for (text, sent) in [
+        ("Request 7 is now rejected.", json!({"id": 7, "status": "rejected"})),
+        ("#login-failed is there, 2 members", json!({"name": "login-failed"})),
+        ("ev_1 card.expired auth_denied 4.00", json!({"type": "card.expired"})),
+    ] {
+        assert_eq!(read(text, &sent, &[], None)["is_error"], json!(false), "{text}");
+    }
+    assert_eq!(
+        read("Request rejected cannot be found.", &json!({"id": "rejected"}), &[], None)["is_error"],
+        json!(true)
+    );
+}

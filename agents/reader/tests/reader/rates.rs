@@ -30,7 +30,7 @@ fn the_remedies_of_errors_are_read() {
         remedies(label).iter().all(|remedy| found.contains(remedy))
     };
     let is_error = |_: &Value, prediction: &Value| prediction["is_error"] == json!(true);
-    assert_eq!([read.len(), count(&read, is_error), count(&read, is_found)], [80, 63, 44]);
+    assert_eq!([read.len(), count(&read, is_error), count(&read, is_found)], [80, 68, 58]);
 }
 
 #[test]
@@ -40,13 +40,13 @@ fn texts_without_a_remedy_rarely_yield_one() {
     let yields = |label: &Value, prediction: &Value| {
         has_none(label) && (!remedies(prediction).is_empty() || prediction["enough"] == json!(true))
     };
-    assert_eq!([count(&read, |label, _| has_none(label)), count(&read, yields)], [96, 15]);
+    assert_eq!([count(&read, |label, _| has_none(label)), count(&read, yields)], [96, 0]);
 }
 
 #[test]
 fn successes_with_words_of_errors_are_rarely_errors() {
     let read = read(include_str!("../texts/successes.jsonl"));
-    assert_eq!([read.len(), count(&read, |_, prediction| prediction["is_error"] == json!(true))], [80, 32]);
+    assert_eq!([read.len(), count(&read, |_, prediction| prediction["is_error"] == json!(true))], [80, 7]);
 }
 
 #[test]
