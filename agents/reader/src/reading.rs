@@ -56,7 +56,7 @@ pub use shape::ShapeField;
 pub use vocabulary::Vocabulary;
 
 /// The version of the reader: it grows whenever a text may be read in another way. Rows hold what a version found.
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;
 
 /// A statement extracted from a text. Fields are dotted paths (`address.city`, `lines.0.qty`).
 #[derive(Debug, Clone, PartialEq)]
@@ -285,7 +285,9 @@ pub fn read(text: &str, vocabulary: &Vocabulary<'_>, sent: &Value, is_error: Opt
     let is_content = || structure::is_content(&masked.0, sent, is_field).then_some(false);
     let is_error = is_error.or_else(is_content);
     let plainly = is_error.or_else(|| outcome::reports_plainly(&masked.0));
-    let says_error = plainly.unwrap_or_else(|| outcome::complains(&echoed_values::without_complaints(&masked.0, sent)));
+    // Nor is what somebody has put into a text for an agent.
+    let complains = || outcome::complains(&echoed_values::without_complaints(&orders::without_orders(&masked.0), sent));
+    let says_error = plainly.unwrap_or_else(complains);
     let is_document = content::is_document(&text.trim_start().to_lowercase());
     let mut found = read_all(&masked, vocabulary, sent, true, says_error);
     let is_implied = || is_error.is_none() && complaint::implies_error(text, &found.0, &found.1);

@@ -35,6 +35,9 @@ pub(super) fn mask_echoed_values<'t>(text: &'t str, sent: &'t Value) -> (Cow<'t,
 /// Returns the text without the values that were sent and that sound like complaints: a new status "denied" is what was asked for.
 pub(super) fn without_complaints<'t>(text: &'t str, sent: &Value) -> Cow<'t, str> {
     let mut out = Cow::Borrowed(text);
+    if !sent.as_object().is_some_and(|sent| sent.values().any(Value::is_string)) {
+        return out;
+    }
     let mut found = text.to_ascii_lowercase();
     for sent in sent.as_object().into_iter().flat_map(|sent| sent.values()).filter_map(Value::as_str) {
         let lower = sent.to_ascii_lowercase();

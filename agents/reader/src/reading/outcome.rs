@@ -236,15 +236,17 @@ fn is_explanation(lower: &str) -> bool {
     });
     const GENERALLY: [&str; 5] = ["usually", "often", "generally", "typically", "normally"];
     let is_general = || {
-        let mut words = first.split(' ');
+        let mut words = first.split(' ').take(8);
         words.any(|word| GENERALLY.contains(&word)) && words.next().is_some_and(|verb| MEANINGS.contains(&verb))
     };
     // "If you see E17, the filter is missing."
     let is_case = ["if you see ", "if you get ", "if you encounter ", "when you see ", "when you get "]
         .iter()
         .any(|words| first.starts_with(words));
-    let is_meaning =
-        is_general() || is_case || first.split(' ').nth(1) == Some("means") || first.contains(" status code indicates ");
+    let is_meaning = is_general()
+        || is_case
+        || first.split(' ').nth(1) == Some("means")
+        || first.contains(" status code indicates ");
     const KINDS: [&str; 8] = ["(n.)", "(adj.)", "(v.)", "(adv.)", "(noun)", "(adjective)", "(verb)", "(adverb)"];
     let is_word = KINDS.iter().any(|kind| first.contains(kind));
     is_begun && is_conditional || is_definition || is_heading || is_meaning || is_word

@@ -25,7 +25,11 @@ const REMARKS: [&str; 14] = [
 /// of an argument.
 pub(super) fn is_content(text: &str, sent: &Value, is_field: impl Fn(&str) -> bool) -> bool {
     let text = text.trim();
-    if text.starts_with('{') || text.is_empty() {
+    // What calls itself an error is none.
+    let head = text.split([' ', ':', '\n']).next().unwrap_or_default();
+    let is_error =
+        !head.starts_with('<') && head.len() >= 5 && head.as_bytes()[head.len() - 5..].eq_ignore_ascii_case(b"error");
+    if text.starts_with('{') || text.is_empty() || is_error {
         return false;
     }
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).take(MAX_LINES).collect();
@@ -192,6 +196,9 @@ fn counts_its_items(lines: &[&str], is_field: impl Fn(&str) -> bool) -> bool {
 /// Returns true if a text only counts: "delivered 401, failed 3, rejected 1".
 fn is_tally(lines: &[&str]) -> bool {
     let is_count = |part: &&str| {
+        if !part.trim_end_matches(['.', '%']).ends_with(|c: char| c.is_ascii_digit()) {
+            return false;
+        }
         let mut words = part.split_whitespace().collect::<Vec<_>>();
         let last = words.pop().unwrap_or_default().trim_end_matches(['.', '%']);
         let is_word = |word: &&str| word.chars().all(char::is_alphabetic);
@@ -407,6 +414,7 @@ mod tests {
         assert!(shows("T-8 (closed): he must not call again", json!({"ticket": "T-8"})));
         assert!(shows("LH-400, Oslo, state: cancelled (crew missing)", json!({"flight": "LH-400"})));
         assert!(shows("<h1>Lost parcels</h1><p>You must report them.</p>", json!({"page": 4})));
+        assert!(shows("<h1>Error codes of the API</h1><ul><li>422: a field is missing</li></ul>", json!({"page": 4})));
         assert!(shows("1) SELECT a WHERE denied\n2) SELECT b WHERE failed", json!({"limit": 2})));
     }
 
