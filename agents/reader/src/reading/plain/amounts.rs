@@ -44,7 +44,7 @@ fn is_month(token: &Token<'_>) -> bool {
     let is_begun = |month: &&str| token.text.len() >= 3 && month.starts_with(&token.text.to_ascii_lowercase());
     token.kind == TokenKind::Word
         && token.text.starts_with(char::is_uppercase)
-        && MONTHS.iter().any(|month| is_begun(&month))
+        && MONTHS.iter().any(is_begun)
 }
 
 impl<'t> Plain<'t, '_> {
