@@ -42,9 +42,7 @@ fn is_month(token: &Token<'_>) -> bool {
         "december",
     ];
     let is_begun = |month: &&str| token.text.len() >= 3 && month.starts_with(&token.text.to_ascii_lowercase());
-    token.kind == TokenKind::Word
-        && token.text.starts_with(char::is_uppercase)
-        && MONTHS.iter().any(is_begun)
+    token.kind == TokenKind::Word && token.text.starts_with(char::is_uppercase) && MONTHS.iter().any(is_begun)
 }
 
 impl<'t> Plain<'t, '_> {

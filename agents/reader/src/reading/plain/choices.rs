@@ -494,8 +494,6 @@ pub(in crate::reading) fn is_close(sent: &str, word: &str) -> bool {
     }
     let (length, other_length) = (a.chars().count(), b.chars().count());
     let shorter = length.min(other_length);
-    if shorter < MIN_CLOSE_CHARS || length.abs_diff(other_length) > 2 || is_same_word(sent, word) {
-        return false;
-    }
-    strsim::osa_distance(&a, &b) <= (shorter / 3).clamp(1, 3)
+    let is_far = shorter < MIN_CLOSE_CHARS || length.abs_diff(other_length) > 2 || is_same_word(sent, word);
+    !is_far && strsim::osa_distance(&a, &b) <= (shorter / 3).clamp(1, 3)
 }
