@@ -25,7 +25,6 @@ mod markup;
 mod mentions;
 mod options;
 mod orders;
-mod others;
 mod outcome;
 mod patterns;
 mod phrases;
@@ -37,7 +36,6 @@ mod segments;
 mod sent_paths;
 mod shape;
 mod statement_reader;
-mod structure;
 mod tokens;
 mod values;
 mod vocabulary;
@@ -56,7 +54,7 @@ pub use shape::ShapeField;
 pub use vocabulary::Vocabulary;
 
 /// The version of the reader: it grows whenever a text may be read in another way. Rows hold what a version found.
-pub const VERSION: u32 = 9;
+pub const VERSION: u32 = 8;
 
 /// A statement extracted from a text. Fields are dotted paths (`address.city`, `lines.0.qty`).
 #[derive(Debug, Clone, PartialEq)]
@@ -281,13 +279,8 @@ impl Statement {
 pub fn read(text: &str, vocabulary: &Vocabulary<'_>, sent: &Value, is_error: Option<bool>) -> Reading {
     let masked = echoed_values::mask_echoed_values(text, sent);
     // What was sent may be called an error, and is none.
-    let is_field = |name: &str| vocabulary.field_path(name).is_some();
-    let is_content = || structure::is_content(&masked.0, sent, is_field).then_some(false);
-    let is_error = is_error.or_else(is_content);
     let plainly = is_error.or_else(|| outcome::reports_plainly(&masked.0));
-    // Nor is what somebody has put into a text for an agent.
-    let complains = || outcome::complains(&echoed_values::without_complaints(&orders::without_orders(&masked.0), sent));
-    let says_error = plainly.unwrap_or_else(complains);
+    let says_error = plainly.unwrap_or_else(|| outcome::complains(&masked.0));
     let is_document = content::is_document(&text.trim_start().to_lowercase());
     let mut found = read_all(&masked, vocabulary, sent, true, says_error);
     let is_implied = || is_error.is_none() && complaint::implies_error(text, &found.0, &found.1);

@@ -124,9 +124,6 @@ impl StatementReader<'_> {
                 return items.iter().all(|item| json_type(item).is_some());
             }
         }
-        if self.is_of_other(context) {
-            return true;
-        }
         if is_unsigned(token.text) {
             let field = self.named_field(context).unwrap_or_default();
             self.push(Statement::Bound { field, relation: Relation::AtLeast, limit: 0.0 });

@@ -91,32 +91,15 @@ impl StatementReader<'_> {
     }
 
     /// Returns false for a field of which the text shows the identifier that was sent, where neither its name nor a unit says that its length
-    /// is meant: "A-1: 12 reserved, at least 5". One of several arguments that is a word has no size either, if its name comes only later:
-    /// "Limit: 24, region: north".
+    /// is meant: "A-1: 12 reserved, at least 5".
     fn has_size(&self, field: &str, context: &PhraseContext<'_>, range: &Range<usize>) -> bool {
         let sent = paths::get(self.original, field).and_then(Value::as_str);
-        let is_word = |sent: &str| !sent.starts_with(|c: char| c.is_ascii_digit() || c == '-');
-        let is_one_of_many = || self.original.as_object().is_some_and(|sent| sent.len() > 1);
-        if sent.is_some_and(is_word)
-            && is_one_of_many()
-            && context.segment.subject.is_none_or(|subject| !subject.known)
-            && !context.tokens[range.clone()].iter().any(|token| token.is_one_of(&UNITS))
-        {
-            let said = self.mentions_in(context.tokens, range.clone());
-            return said.iter().any(|mention| mention.path == field && mention.at < context.at)
-                || context.tokens[range.start..context.at].iter().any(|token| self.is_name_of(token, field));
-        }
         let is_identifier = sent.is_some_and(|sent| sent.contains(|c: char| c.is_ascii_digit()));
         let is_shown = |token: &Token<'_>| token.kind == TokenKind::Word && Some(token.text) == sent;
         !(is_identifier && context.tokens.iter().any(is_shown))
             || context.tokens[range.clone()].iter().any(|token| token.is_one_of(&UNITS))
             || context.segment.subject.is_some_and(|subject| subject.known)
             || self.field_by_name(context).is_some()
-    }
-
-    fn is_name_of(&self, token: &Token<'_>, field: &str) -> bool {
-        matches!(token.kind, TokenKind::Word | TokenKind::Quoted)
-            && self.vocabulary.field_path(token.text).as_deref() == Some(field)
     }
 
     /// Returns true if a phrase is the name of an argument, or that of one in a URL: "limit: 5 is not valid", "?limit=5".
@@ -167,7 +150,7 @@ impl StatementReader<'_> {
         };
         let joints = tokens.iter().skip(at + 1).take(3).take_while(|token| is_joint(token)).count();
         let limits = match (number(at), number(at + 1 + joints)) {
-            (Some(low), Some(high)) if joints > 0 && low <= high => Some((low, high)),
+            (Some(low), Some(high)) if joints > 0 => Some((low, high)),
             // `18-120` is one word.
             _ => tokens
                 .get(at)

@@ -195,9 +195,6 @@ impl StatementReader<'_> {
     /// Notes an example of a value's form: "such as 2026-01-31".
     pub(super) fn note_example(&mut self, context: &PhraseContext<'_>) {
         let tokens = context.tokens;
-        if (context.at..context.next).any(|at| self.is_like_things(tokens, at)) {
-            return;
-        }
         let next = skip_words(tokens, context.next, &["a", "the", "this", "is"], 2);
         let value = tokens.get(next).filter(|token| is_value(token, self.vocabulary)).map(|token| token.text);
         let form =

@@ -6,7 +6,6 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::markup::entity;
-use super::words::COMPLAINTS;
 
 /// The number of words from which a value is masked. A shorter one without line breaks and quotation marks cannot be
 /// mistaken for advice.
@@ -30,38 +29,6 @@ pub(super) fn mask_echoed_values<'t>(text: &'t str, sent: &'t Value) -> (Cow<'t,
         }
     }
     (text, sent)
-}
-
-/// Returns the text without the values that were sent and that sound like complaints: a new status "denied" is what was asked for.
-pub(super) fn without_complaints<'t>(text: &'t str, sent: &Value) -> Cow<'t, str> {
-    let mut out = Cow::Borrowed(text);
-    if !sent.as_object().is_some_and(|sent| sent.values().any(Value::is_string)) {
-        return out;
-    }
-    let mut found = text.to_ascii_lowercase();
-    for sent in sent.as_object().into_iter().flat_map(|sent| sent.values()).filter_map(Value::as_str) {
-        let lower = sent.to_ascii_lowercase();
-        let is_shown = !lower.is_empty() && lower.is_ascii() && found.contains(&lower);
-        if !is_shown || !COMPLAINTS.iter().any(|words| lower.contains(words.trim())) {
-            continue;
-        }
-        let is_end = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
-        let mut rest = String::new();
-        let mut from = 0;
-        for (at, _) in found.match_indices(&lower) {
-            let end = at + lower.len();
-            if at >= from && is_end(found[..at].chars().next_back()) && is_end(found[end..].chars().next()) {
-                rest.push_str(&out[from..at]);
-                from = end;
-            }
-        }
-        if from > 0 {
-            rest.push_str(&out[from..]);
-            found = rest.to_ascii_lowercase();
-            out = Cow::Owned(rest);
-        }
-    }
-    out
 }
 
 fn collect_values<'v>(value: &'v Value, values: &mut Vec<&'v str>) {

@@ -19,9 +19,6 @@ const MAX_NAME_DISTANCE: usize = 12;
 impl StatementReader<'_> {
     /// Returns the field that a phrase is about: the segment's, one that its sentence names, or the only one there can be.
     pub(super) fn field(&self, context: &PhraseContext<'_>) -> Option<String> {
-        if self.is_of_other(context) {
-            return None;
-        }
         self.named_field(context).or_else(|| self.sole_field())
     }
 

@@ -166,9 +166,6 @@ impl StatementReader<'_> {
         let before = sentence(context.tokens, context.at).start..context.at;
         // "available: true" is data.
         let is_list = list.quoted || list.items.len() > 1;
-        if self.is_of_other(context) {
-            return;
-        }
         let sole = || self.sole_field().filter(|_| is_list);
         let field = if own { self.subfield(context, before) } else { named() };
         let field = field.or_else(|| self.named_field(context)).or_else(sole);

@@ -31,23 +31,7 @@ pub(super) fn complains(text: &str) -> bool {
     let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
     let is_prose = text.len() <= MAX_PROSE_BYTES && lines <= MAX_PROSE_LINES && !is_document(&lower);
     let told = if is_prose && !begins_with_success(&lower) { own_words(&lower) } else { String::new() };
-    let is_told = |words: &str| told.match_indices(words).any(|(at, _)| is_said(&told, at, at + words.len()));
-    COMPLAINTS.iter().any(|words| told.contains(words) && is_told(words))
-}
-
-/// Returns false for a part of an identifier, which is data unless the text begins with it: "evt_2 charge.failed card_declined".
-fn is_said(told: &str, at: usize, end: usize) -> bool {
-    let is_joint = |c: char| matches!(c, '_' | '#' | '/');
-    let before = told[..at].chars().next_back();
-    let mut after = told[end..].chars();
-    let next = after.next();
-    // A point joins only within a word.
-    let is_inner_point = |c: Option<char>| c == Some('.');
-    let is_part = before.is_some_and(is_joint)
-        || next.is_some_and(|c| c == '_')
-        || is_inner_point(before)
-        || is_inner_point(next) && after.next().is_some_and(char::is_alphabetic);
-    !is_part || !told[..at].trim_start().contains([' ', '\n'])
+    COMPLAINTS.iter().any(|words| told.contains(words))
 }
 
 /// Tells whether a text reports an error, if it says so as programs do; `None` if only its words can tell.
@@ -173,17 +157,12 @@ fn begins_as_error(head: &str) -> bool {
 /// Returns true if a text in lower case says that a thing with this name does not exist: "there is no order ord-99". That there is no rain
 /// is no error.
 pub(crate) fn denies_existence(head: &str) -> bool {
-    let is_full = head.starts_with("there is no ") || head.starts_with("there's no ");
-    let full = head.strip_prefix("there is no ").or_else(|| head.strip_prefix("there's no "));
-    let Some(rest) = full.or_else(|| head.strip_prefix("no ")) else { return false };
+    let Some(rest) = head.strip_prefix("there is no ").or_else(|| head.strip_prefix("there's no ")) else {
+        return false;
+    };
     let mut words = rest.lines().next().unwrap_or_default().split(' ').skip(1).peekable();
     let names = ["with", "the", "id", "name", "number", "key", "code", "called", "named", "whose", "is"];
     let is_marked = words.next_if(|word| ["with", "called", "named"].contains(word)).is_some();
-    if !is_full {
-        // "no channel #x in this space", "No user called 'x'."
-        let shown = words.next().unwrap_or_default();
-        return shown.starts_with(['"', '\'', '`', '“', '#', '@']) && shown.len() > 2;
-    }
     let shown = words.find(|word| !names.contains(word)).unwrap_or_default();
     let shown = shown.trim_end_matches(['.', ',', ';', '!', ':']);
     is_marked && !shown.is_empty()
@@ -234,28 +213,14 @@ fn is_explanation(lower: &str) -> bool {
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
         digits > 0 && rest[digits..].starts_with([':', '.', ' '])
     });
-    const GENERALLY: [&str; 5] = ["usually", "often", "generally", "typically", "normally"];
-    let is_general = || {
-        let mut words = first.split(' ').take(8);
-        words.any(|word| GENERALLY.contains(&word)) && words.next().is_some_and(|verb| MEANINGS.contains(&verb))
-    };
-    // "If you see E17, the filter is missing."
-    let is_case = ["if you see ", "if you get ", "if you encounter ", "when you see ", "when you get "]
-        .iter()
-        .any(|words| first.starts_with(words));
-    let is_meaning = is_general()
-        || is_case
-        || first.split(' ').nth(1) == Some("means")
-        || first.contains(" status code indicates ");
-    const KINDS: [&str; 8] = ["(n.)", "(adj.)", "(v.)", "(adv.)", "(noun)", "(adjective)", "(verb)", "(adverb)"];
-    let is_word = KINDS.iter().any(|kind| first.contains(kind));
+    let is_meaning = first.split(' ').nth(1) == Some("means") || first.contains(" status code indicates ");
+    let is_word = ["(n.)", "(adj.)", "(v.)", "(adv.)"].iter().any(|kind| first.contains(kind));
     is_begun && is_conditional || is_definition || is_heading || is_meaning || is_word
 }
 
 /// Returns the status of an HTTP message (`HTTP/1.1 409 Conflict`, `404 Not Found`, `<h1>502 Bad Gateway</h1>`).
 fn http_status(head: &str) -> Option<u16> {
     let rest = head.strip_prefix("http/").and_then(|rest| rest.split_once(' ')).map_or(head, |(_, rest)| rest);
-    let rest = rest.strip_prefix("http ").unwrap_or(rest);
     let rest = rest.strip_prefix("status code ").or_else(|| rest.strip_prefix("status: ")).unwrap_or(rest);
     let rest = rest.trim_start_matches("<h1>").trim_start_matches("<html>").trim_start_matches("<title>");
     let digits = rest.get(..3).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
@@ -413,7 +378,6 @@ pub(super) fn begins_with_success(lower: &str) -> bool {
         "revoked",
         "imported",
         "finished",
-        "moved",
         "complete",
         "resolved",
         "set",

@@ -14,7 +14,7 @@ use std::ops::Range;
 use serde_json::Value;
 
 pub(super) use self::choices::is_close;
-pub(super) use self::contradiction::{contradicts, shape};
+pub(super) use self::contradiction::contradicts;
 use super::Statement;
 use super::bounds::number_at;
 use super::lists::sentence;
@@ -61,9 +61,8 @@ pub(super) fn statements_of(text: &str, reader: &StatementReader<'_>) -> Vec<Sta
         let Ok(Value::Object(object)) = serde_json::from_str(trimmed) else { return Vec::new() };
         return keys::statements_of(&object, reader, &arguments);
     }
-    let pattern = forms::pattern_in(text, &arguments);
-    if pattern.is_some() || text.contains(['{', '<']) {
-        return pattern.into_iter().collect();
+    if text.contains(['{', '<']) {
+        return Vec::new();
     }
     let mut tokens = Vec::with_capacity(text.len() / 5 + 4);
     lex(text, &mut tokens);
@@ -92,7 +91,6 @@ pub(super) fn statements_of(text: &str, reader: &StatementReader<'_>) -> Vec<Sta
         Plain::removals,
         Plain::replacements,
         Plain::names,
-        Plain::currents,
         Plain::values,
         Plain::options,
         Plain::dates,
@@ -195,19 +193,7 @@ impl<'t> Plain<'t, '_> {
         };
         only(&|argument| self.is_named(argument, range))
             .or_else(|| only(&|argument| self.is_shown(argument, range)))
-            .or_else(|| self.choose_beyond(among, range))
-    }
-
-    /// Returns the one of these arguments that a sentence is about which names none of them.
-    fn choose_beyond<'c>(&self, among: &[&'c Argument<'t>], range: &Range<usize>) -> Option<&'c Argument<'t>> {
-        if self.reader.names_other(&self.tokens, range, range.end) {
-            return None;
-        }
-        let only = |is: &dyn Fn(&Argument<'t>) -> bool| {
-            let mut found = among.iter().filter(|argument| is(argument));
-            found.next().filter(|_| found.next().is_none()).copied()
-        };
-        only(&|argument| self.is_shown(argument, &self.all()))
+            .or_else(|| only(&|argument| self.is_shown(argument, &self.all())))
             .or_else(|| only(&|argument| self.is_named(argument, &self.all())))
             .or_else(|| only(&|_| true))
     }

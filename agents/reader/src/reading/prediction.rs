@@ -82,10 +82,7 @@ fn prediction(id: &str, tool: &str, reading: &Reading) -> Value {
         {
             fields.push(field);
         }
-        if let Some((kind, value)) = remedy(statement).filter(|(kind, _)| *kind != "stop" || says_over(words)) {
-            // What is called instead is no look-up for the same call.
-            let is_instead = kind == "lookup" && words.to_lowercase().contains(" instead");
-            let kind = if is_instead { "action" } else { kind };
+        if let Some((kind, value)) = remedy(statement) {
             let field = if kind == "lookup" { statement.field().or(faulty) } else { statement.field() };
             remedies.push(json!({"field": field, "kind": kind, "value": value}));
         }
@@ -99,33 +96,6 @@ fn prediction(id: &str, tool: &str, reading: &Reading) -> Value {
         "enough": reading.kind.is_some().then(|| reading.is_enough() || remedies.iter().any(|remedy| remedy["kind"] == "retry_later")),
         "kind": reading.kind.map(ErrorKind::name),
     })
-}
-
-/// Returns true if words that report a refusal also say that nothing helps, who can, or that the caller lacks the right to it. That something
-/// was refused is no advice by itself: "permission denied", "403 Forbidden".
-fn says_over(words: &str) -> bool {
-    const SIGNS: [&str; 18] = [
-        "retry",
-        "again",
-        "contact",
-        "ask ",
-        "only ",
-        "help",
-        "futile",
-        "useless",
-        "pointless",
-        "undone",
-        "restored",
-        "plan",
-        "not have",
-        "n't have",
-        "lack",
-        "the role",
-        "not allowed to",
-        "credentials",
-    ];
-    let words = words.to_lowercase();
-    SIGNS.iter().any(|sign| words.contains(sign))
 }
 
 /// Returns the kind of a remedy, and its value.
@@ -188,14 +158,11 @@ impl Reading {
                     | Statement::Lookup { .. }
                     | Statement::SearchDifferently { .. }
                     | Statement::Delay { .. }
+                    | Statement::Stop
                     | Statement::Conflict { .. }
             )
         };
-        let is_over = |(statement, words): (&Statement, &String)| *statement == Statement::Stop && says_over(words);
         let is_left_open = |statement: &Statement| matches!(statement, Statement::Fault { .. });
-        let is_advice = |statement: &Statement| statement.is_remedy() && *statement != Statement::Stop;
-        self.statements.iter().any(leads_on)
-            || self.statements.iter().zip(&self.words).any(is_over)
-            || self.statements.iter().any(is_advice) && !self.statements.iter().any(is_left_open)
+        self.statements.iter().any(leads_on) || self.facts.states_remedy && !self.statements.iter().any(is_left_open)
     }
 }

@@ -67,13 +67,7 @@ const MAX_DEPTH: usize = 16;
 pub(super) fn shape_at(text: &str) -> Option<(Vec<ShapeField>, usize)> {
     let mut fields = Vec::new();
     let rest = parse_object(text, "", &mut fields, 0)?;
-    // Numbers and texts are data: `{file: "a.cc", line: 412}`.
-    let is_data = |field: &ShapeField| {
-        let kind = field.kind.as_str();
-        let inner = kind.strip_prefix(['"', '\'']).and_then(|rest| rest.strip_suffix(['"', '\'']));
-        kind.parse::<f64>().is_ok() || inner.is_some_and(|inner| !inner.contains(['"', '\'']))
-    };
-    if fields.iter().all(is_data) {
+    if fields.is_empty() {
         return None;
     }
     Some((fields, text.len() - rest.len()))

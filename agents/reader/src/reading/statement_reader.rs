@@ -70,8 +70,6 @@ pub(super) struct StatementReader<'v> {
 
 pub(super) const ARTICLES: [&str; 13] =
     ["a", "an", "the", "valid", "type", "of", "be", "one", "single", "following", "by", "calling", "json"];
-/// Names of the part of a request that holds the arguments.
-const REQUEST_PARTS: [&str; 7] = ["body", "query", "params", "arguments", "args", "input", "payload"];
 /// The maximum number of statements of a text. It bounds the search for duplicates.
 const MAX_STATEMENTS: usize = 500;
 /// The maximum number of sentences that are searched for mentions.
@@ -186,7 +184,6 @@ impl<'v> StatementReader<'v> {
             }
         }
         self.remove(|statement| statement.field() == Some(""));
-        self.locate_unknown();
         let renamed: Vec<String> = self
             .statements
             .iter()
@@ -224,33 +221,6 @@ impl<'v> StatementReader<'v> {
         }
         let sent = self.original;
         self.statements.iter_mut().for_each(|statement| statement.locate(sent));
-    }
-
-    /// Brings the names of unknown fields to those that were sent, without the part of the request that a text puts before (`body.fw`).
-    /// Fields that nobody sent are something else's: "alerts.yml, line 44: unknown field `severty`".
-    fn locate_unknown(&mut self) {
-        let Some(sent) = self.original.as_object().filter(|sent| !sent.is_empty()) else { return };
-        for statement in &mut self.statements {
-            if let Statement::Unrecognized { field } = statement
-                && let Some((part, name)) = field.split_once('.')
-                && REQUEST_PARTS.contains(&part)
-                && !sent.contains_key(part)
-                && paths::get(self.original, name).is_some()
-            {
-                *field = name.to_owned();
-            }
-        }
-        if self.statements.iter().any(|statement| matches!(statement, Statement::Unrecognized { .. })) {
-            let known = self.original.to_string().to_lowercase();
-            let is_unsent = |statement: &Statement| match statement {
-                Statement::Unrecognized { field } => {
-                    let name = field.rsplit(['.', '/']).next().unwrap_or(field).trim_end_matches([']', '[', '-']);
-                    !known.contains(&name.to_lowercase())
-                }
-                _ => false,
-            };
-            self.remove(is_unsent);
-        }
     }
 
     pub(super) fn sent_values(&self) -> &[SentValue<'v>] {

@@ -159,17 +159,6 @@ impl StatementReader<'_> {
         {
             return self.push_missing(mention.path.clone());
         }
-        // "`version` 3 is old; set it to 5"
-        if let [_, it, to, value] = &tokens[range.clone()]
-            && it.is_word("it")
-            && to.is_word("to")
-            && is_value(value, self.vocabulary)
-            && ["set", "change"].iter().any(|word| verb.is_word(word))
-        {
-            let before = said.iter().rev().find(|mention| mention.end <= range.start && mention.sign != Sign::Value);
-            let field = before.map(|mention| mention.path.clone()).or_else(|| self.last_mention.clone());
-            return self.note_value(field, value);
-        }
         let is_simple =
             ["use", "try", "send", "pass", "enter", "choose", "retry"].iter().any(|word| verb.is_word(word));
         if !is_simple {
@@ -181,7 +170,7 @@ impl StatementReader<'_> {
         if let Some(value) = tokens[..range.end].get(at).filter(|token| is_value(token, self.vocabulary))
             && !is_listed(tokens, at, range.end)
             && !tokens.get(at + 1).is_some_and(|next| next.is_symbol(":="))
-            && (instead || value.kind == TokenKind::Quoted || at + 1 == range.end || tokens[at + 1].is_word("if"))
+            && (instead || value.kind == TokenKind::Quoted || at + 1 == range.end)
         {
             let replaced = tokens[at..range.end]
                 .iter()

@@ -47,7 +47,6 @@ pub(super) static INTERNAL: Words = LazyLock::new(|| list("internal"));
 /// and dates, for other calls, for what replaces or resembles a value, for lists of values, types, examples and what is missing.
 pub(super) static WAITING_WORDS: Words = LazyLock::new(|| list("waiting_words"));
 pub(super) static SOON: Words = LazyLock::new(|| list("soon"));
-pub(super) static BETWEEN: Words = LazyLock::new(|| list("between"));
 pub(super) static RANGE_JOINTS: Words = LazyLock::new(|| list("range_joints"));
 pub(super) static CODES: Words = LazyLock::new(|| list("codes"));
 pub(super) static LIMITS: Words = LazyLock::new(|| list("limits"));

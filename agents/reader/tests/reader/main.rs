@@ -7,7 +7,6 @@ mod english;
 mod episode;
 mod lookup;
 mod moves;
-mod others;
 mod plain;
 mod profiles;
 mod properties;

@@ -1,6 +1,6 @@
 //! The rates of right and wrong readings, over texts that were written without sight of the reader's source. docs/findings.md states them.
 //!
-//! Rules of the reader were made after the first set had been looked at, and none after `unseen`.
+//! Two of the reader's rules were made after half of the first set had been looked at, and none after `unseen`.
 
 use healbench_reader::reading::predict;
 use serde_json::{Value, json};
@@ -39,7 +39,7 @@ fn the_remedies_of_errors_are_read() {
     };
     let is_error = |_: &Value, prediction: &Value| prediction["is_error"] == json!(true);
     let counts = sets!("errors.jsonl").map(|read| [read.len(), count(&read, is_error), count(&read, is_found)]);
-    assert_eq!(counts, [[80, 68, 58], [80, 57, 38]]);
+    assert_eq!(counts, [[80, 63, 44], [80, 56, 37]]);
 }
 
 #[test]
@@ -50,13 +50,13 @@ fn texts_without_a_remedy_rarely_yield_one() {
     };
     let counts =
         sets!("without-remedy.jsonl").map(|read| [count(&read, |label, _| has_none(label)), count(&read, yields)]);
-    assert_eq!(counts, [[96, 0], [120, 7]]);
+    assert_eq!(counts, [[96, 15], [120, 11]]);
 }
 
 #[test]
 fn successes_with_words_of_errors_are_rarely_errors() {
     let is_error = |_: &Value, prediction: &Value| prediction["is_error"] == json!(true);
-    assert_eq!(sets!("successes.jsonl").map(|read| [read.len(), count(&read, is_error)]), [[80, 7], [80, 8]]);
+    assert_eq!(sets!("successes.jsonl").map(|read| [read.len(), count(&read, is_error)]), [[80, 32], [80, 8]]);
 }
 
 #[test]

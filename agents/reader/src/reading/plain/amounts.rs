@@ -10,7 +10,7 @@ use crate::reading::bounds::{is_of_occasions, number_at};
 use crate::reading::lists::sentence;
 use crate::reading::tokens::{Token, TokenKind};
 use crate::reading::words::{
-    BETWEEN, CHARACTERS, CODES, DATE_LIMITS, HIGHEST, LIMITS, LOWEST, RANGE_JOINTS, SOON, WAITING_WORDS,
+    CHARACTERS, CODES, DATE_LIMITS, HIGHEST, LIMITS, LOWEST, RANGE_JOINTS, SOON, WAITING_WORDS,
 };
 use crate::reading::{Relation, Statement};
 use crate::wrong_values::is_date;
@@ -25,26 +25,6 @@ struct Number {
     value: f64,
 }
 
-/// Returns true for the name of a month, which makes the number beside it a day: "31 January".
-fn is_month(token: &Token<'_>) -> bool {
-    const MONTHS: [&str; 12] = [
-        "january",
-        "february",
-        "march",
-        "april",
-        "may",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
-    ];
-    let is_begun = |month: &&str| token.text.len() >= 3 && month.starts_with(&token.text.to_ascii_lowercase());
-    token.kind == TokenKind::Word && token.text.starts_with(char::is_uppercase) && MONTHS.iter().any(is_begun)
-}
-
 impl<'t> Plain<'t, '_> {
     /// Reads a delay: "Give it another 20 minutes", "in half a minute".
     pub(super) fn waits(&self) -> Vec<Statement> {
@@ -53,15 +33,7 @@ impl<'t> Plain<'t, '_> {
         }
         for at in self.all() {
             let before = &self.tokens[at.saturating_sub(3)..at];
-            // "held by 3021 for 412 s" tells how long something has lasted.
-            let lasts = before.last().is_some_and(|last| last.is_word("for"))
-                && (before.iter().any(|token| token.is_word("been"))
-                    || !before[..before.len() - 1].iter().any(|token| token.is_one_of(&WAITING_WORDS)));
-            let is_given = before.len() > 1 && {
-                let [.., verb, whom] = before else { continue };
-                verb.is_word("give") && ["it", "us", "them"].iter().any(|word| whom.is_word(word))
-            };
-            if lasts || !is_given && !before.iter().any(|token| token.is_one_of(&SOON)) {
+            if !before.iter().any(|token| token.is_one_of(&SOON)) {
                 continue;
             }
             let Some((seconds, unit)) = self.delay_at(at) else { continue };
@@ -99,12 +71,7 @@ impl<'t> Plain<'t, '_> {
             let [low, high] = pair else { continue };
             let joint = &self.tokens[low.end..high.at];
             let is_joint = |token: &Token<'_>| token.is_one_of(&RANGE_JOINTS) || token.is_symbol("-–—…");
-            // "writers 3 and 5" are two things.
-            let before = low.at.checked_sub(1).map(|before| &self.tokens[before]);
-            let is_sum = joint.iter().any(|token| token.is_word("and") || token.is_word("und") || token.is_word("et"))
-                && !before.is_some_and(|before| before.is_one_of(&BETWEEN));
-            let is_range =
-                (1..=2).contains(&joint.len()) && joint.iter().all(is_joint) && low.value < high.value && !is_sum;
+            let is_range = (1..=2).contains(&joint.len()) && joint.iter().all(is_joint) && low.value < high.value;
             let is_outside = |argument: &&Argument<'t>| {
                 self.size(argument, low.at).is_some_and(|sent| sent < low.value || sent > high.value)
             };
@@ -127,9 +94,6 @@ impl<'t> Plain<'t, '_> {
         let ordered = numbers.iter().filter(near).chain(numbers.iter().filter(|number| !near(number)));
         for number in ordered {
             let range = sentence(&self.tokens, number.at);
-            if self.reader.names_other(&self.tokens, &range, number.at) {
-                continue;
-            }
             let relations: Vec<Relation> = self.relations(&range);
             let is_broken = |argument: &&Argument<'t>| {
                 self.size(argument, number.at).is_some_and(|sent| {
@@ -199,18 +163,9 @@ impl<'t> Plain<'t, '_> {
             let unit = self.tokens.get(end);
             let is_time = unit.is_some_and(|unit| in_seconds(1.0, unit.text).is_some())
                 && !self.arguments.iter().any(|argument| argument.named.contains(&end));
-            // "118 of 120 rows" counts.
-            let is_of = |at: usize| self.tokens.get(at).is_some_and(|token| token.is_word("of"));
-            let is_count = is_of(end) && self.amounts.get(end + 1).is_some_and(Option::is_some)
-                || at > 1 && is_of(at - 1) && self.tokens[at - 2].kind == TokenKind::Number;
-            let is_part =
-                unit.is_some_and(|unit| unit.is_symbol("/%")) && !one || is_of_occasions(&self.tokens, end) || is_count;
-            let is_sent = self.arguments.iter().any(|argument| {
-                argument.value.as_f64() == Some(value)
-                    || argument.value.as_str().is_some_and(|sent| sent.eq_ignore_ascii_case(token.text))
-            });
-            let is_day = unit.is_some_and(is_month) || before.is_some_and(is_month);
-            if !is_pronoun && !is_code && !is_time && !is_day && !is_part && (one || !is_sent) {
+            let is_part = unit.is_some_and(|unit| unit.is_symbol("/%")) && !one || is_of_occasions(&self.tokens, end);
+            let is_sent = self.arguments.iter().any(|argument| argument.value.as_f64() == Some(value));
+            if !is_pronoun && !is_code && !is_time && !is_part && (one || !is_sent) {
                 found.push(Number { at, end, value });
             }
             at = end;

@@ -8,7 +8,7 @@ use super::contradiction::shape;
 use super::{Argument, Plain};
 use crate::reading::Statement;
 use crate::reading::lists::sentence;
-use crate::reading::mentions::{is_same_word, words_of};
+use crate::reading::mentions::is_same_word;
 use crate::reading::patterns::json_type;
 use crate::reading::tokens::{Token, TokenKind};
 use crate::reading::words::{
@@ -42,20 +42,10 @@ impl<'t> Plain<'t, '_> {
             if !matches!(token.kind, TokenKind::Word | TokenKind::Quoted) || token.text.len() < 4 {
                 continue;
             }
-            // "share_file is the tool for this"
-            let is_the = |at: usize| {
-                self.tokens.get(at + 1).is_some_and(|next| next.is_word("is"))
-                    && self.tokens.get(at + 2).is_some_and(|next| next.is_word("the") || next.is_word("what"))
-            };
-            let is_subject = self.tokens.get(at + 1).is_some_and(|next| next.is_one_of(&TOOL_VERBS)) || is_the(at);
-            // "are cancelled with cancel_partner_booking"
-            let is_means = at > 1
-                && ["with", "via", "through", "using", "by"].iter().any(|word| self.tokens[at - 1].is_word(word))
-                && self.tokens[at - 2].text.ends_with("ed")
-                && words_of(token.text).nth(1).is_some();
+            let is_subject = self.tokens.get(at + 1).is_some_and(|next| next.is_one_of(&TOOL_VERBS));
             let is_called = at > 0 && self.tokens[at - 1].is_one_of(&CALLED)
                 || at > 1 && self.tokens[at - 1].is_symbol(":") && self.tokens[at - 2].is_one_of(&CALLED);
-            if (is_subject || is_called || is_means)
+            if (is_subject || is_called)
                 && let Some((tool, action)) = self.reader.vocabulary.resolve_action(token.text)
             {
                 return vec![Statement::Suggest { tool: Some(tool), action }];
@@ -77,13 +67,8 @@ impl<'t> Plain<'t, '_> {
             });
             let Some(at) = forbids else { continue };
             let is_of_it = is(&tokens[at], &LEAVES);
-            let named_at = |at: usize| self.names_exactly(at);
-            let reach = match is_of_it {
-                // "`score` is computed here. Leave it out."
-                true if !range.clone().any(named_at) => 0..range.start,
-                true => range.clone(),
-                false => range.start + at + 2..range.end.min(range.start + at + 6),
-            };
+            let reach =
+                if is_of_it { range.clone() } else { range.start + at + 2..range.end.min(range.start + at + 6) };
             let is_exact = |argument: &&Argument<'t>| {
                 reach.clone().any(|at| {
                     let token = &self.tokens[at];
@@ -97,12 +82,6 @@ impl<'t> Plain<'t, '_> {
             }
         }
         Vec::new()
-    }
-
-    fn names_exactly(&self, at: usize) -> bool {
-        let token = &self.tokens[at];
-        matches!(token.kind, TokenKind::Word | TokenKind::Quoted)
-            && self.arguments.iter().any(|argument| token.text.eq_ignore_ascii_case(argument.name))
     }
 
     /// Reads the other name of an argument that was sent: "use due_date, not due".
@@ -253,13 +232,7 @@ impl<'t> Plain<'t, '_> {
             let links = self.tokens[at + 1..range.end].iter().take(2).take_while(|token| link(token)).count();
             let Some(value) = self.tokens[..range.end].get(at + 1 + links) else { continue };
             let is_equal = self.tokens[at + 1].is_symbol("=");
-            // "expected number" says nothing of a value.
-            let is_type = |at: usize| self.tokens.get(at).is_some_and(|next| json_type(next.text).is_some());
-            let says_current = |at: usize| {
-                let token = &self.tokens[at];
-                token.is_one_of(&CURRENT_WORDS) && !(token.is_word("expected") && is_type(at + 1))
-            };
-            let is_current = range.clone().any(says_current) || CURRENT_WORDS.has(head_of(token.text));
+            let is_current = self.has_word(&range, &CURRENT_WORDS) || CURRENT_WORDS.has(head_of(token.text));
             let is_limit = self.has_word(&range, &LIMITS);
             let stated = match argument.value {
                 Value::Bool(truth) => {
@@ -280,29 +253,6 @@ impl<'t> Plain<'t, '_> {
             };
             if let Some(stated) = stated.filter(|stated| stated != argument.value && !self.is_known_name(value.text)) {
                 return vec![Statement::Value { field: argument.name.to_owned(), value: Some(stated) }];
-            }
-        }
-        Vec::new()
-    }
-
-    /// Reads "stale etag (current: c7e2)": the current value of the argument that the words before name.
-    pub(super) fn currents(&self) -> Vec<Statement> {
-        for at in self.all() {
-            let (token, next) = (&self.tokens[at], self.tokens.get(at + 1));
-            let is_head = token.is_one_of(&CURRENT_WORDS) && next.is_some_and(|next| next.is_symbol(":="));
-            let Some(value) = self.tokens.get(at + 2).filter(|_| is_head) else { continue };
-            let range = sentence(&self.tokens, at);
-            let is_meant = |argument: &&Argument<'t>| {
-                argument.named.iter().any(|named| (range.start..at).contains(named))
-                    && argument
-                        .value
-                        .as_str()
-                        .is_some_and(|sent| shape(sent) == shape(value.text) && sent != value.text)
-            };
-            let mut meant = self.arguments.iter().filter(is_meant);
-            if let Some(argument) = meant.next().filter(|_| meant.next().is_none() && !is_plain(value.text)) {
-                let value = Some(Value::from(value.text));
-                return vec![Statement::Value { field: argument.name.to_owned(), value }];
             }
         }
         Vec::new()
@@ -344,9 +294,7 @@ impl<'t> Plain<'t, '_> {
                 _ => false,
             };
             let others: Vec<&Argument<'t>> = self.arguments.iter().filter(is_other).collect();
-            let said = list.start..list.at;
-            let argument =
-                self.choose(&others, &said).filter(|_| !self.reader.names_other(&self.tokens, &said, list.at));
+            let argument = self.choose(&others, &(list.start..list.at));
             let is_meant = |argument: &&Argument<'t>| {
                 let is_told = self.is_named(argument, &self.all()) || self.is_shown(argument, &self.all());
                 is_told || self.reader.of_error && !list.is_below && self.arguments.len() == 1
@@ -494,6 +442,8 @@ pub(in crate::reading) fn is_close(sent: &str, word: &str) -> bool {
     }
     let (length, other_length) = (a.chars().count(), b.chars().count());
     let shorter = length.min(other_length);
-    let is_far = shorter < MIN_CLOSE_CHARS || length.abs_diff(other_length) > 2 || is_same_word(sent, word);
-    !is_far && strsim::osa_distance(&a, &b) <= (shorter / 3).clamp(1, 3)
+    if shorter < MIN_CLOSE_CHARS || length.abs_diff(other_length) > 2 || is_same_word(sent, word) {
+        return false;
+    }
+    strsim::osa_distance(&a, &b) <= (shorter / 3).clamp(1, 3)
 }

@@ -14,12 +14,8 @@ pub(in crate::reading) fn contradicts(statement: &Statement, sent: &Value) -> bo
         Statement::WrongType { field, expected } => value(field).is_some_and(|sent| !has_type(sent, expected)),
         Statement::Options { field, values } => value(field)
             .is_some_and(|sent| !is_among(sent, values) && (sent.is_string() || sent.is_number()) && values.len() > 1),
-        // The limit of a text may be one of something else, unless it is the highest and far from zero.
-        Statement::Bound { field, relation, limit } => value(field).is_some_and(|sent| {
-            let is_long = || *relation == Relation::AtMost && *limit > 9.0;
-            (sent.is_number() || sent.is_array() || sent.is_string() && is_long())
-                && !is_within(sent, *relation, *limit)
-        }),
+        Statement::Bound { field, relation, limit } => value(field)
+            .is_some_and(|sent| (sent.is_number() || sent.is_array()) && !is_within(sent, *relation, *limit)),
         Statement::Compared { field, relation, other } => {
             let other = if is_date(other) { Some(other.as_str()) } else { value(other).and_then(Value::as_str) };
             value(field).and_then(Value::as_str).zip(other).is_some_and(|(sent, other)| match relation {
@@ -46,7 +42,7 @@ pub(in crate::reading) fn contradicts(statement: &Statement, sent: &Value) -> bo
 }
 
 /// Returns the shape of a value: runs of letters and of digits count as one sign each.
-pub(in crate::reading) fn shape(text: &str) -> String {
+pub(super) fn shape(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
         let sign = match c {

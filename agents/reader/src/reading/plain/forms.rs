@@ -17,11 +17,7 @@ use crate::reading::{ExpectedFormat, Statement};
 use crate::repair::has_type;
 
 /// Words for types.
-const TYPES: [(&str, &str); 18] = [
-    ("int", "integer"),
-    ("float", "number"),
-    ("bool", "boolean"),
-    ("str", "string"),
+const TYPES: [(&str, &str); 14] = [
     ("number", "number"),
     ("numbers", "number"),
     ("numeric", "number"),
@@ -67,14 +63,7 @@ impl<'t> Plain<'t, '_> {
             let is_noun = next.is_some_and(|next| next.is_word("of") || next.kind == TokenKind::Number);
             let is_named = self.reader.vocabulary.field_path(token.text).is_some();
             let wanted = range.start..at;
-            let is_of_other = self.reader.names_other(&self.tokens, &range, at);
-            if is_of_other
-                || is_split
-                || is_noun
-                || is_named
-                || !self.has_word(&range, &WANTING) && !next.is_some_and(|next| next.is_word("required"))
-                || self.is_denied(&wanted)
-            {
+            if is_split || is_noun || is_named || !self.has_word(&range, &WANTING) || self.is_denied(&wanted) {
                 continue;
             }
             let is_other = |argument: &&Argument<'t>| {
@@ -95,13 +84,9 @@ impl<'t> Plain<'t, '_> {
     /// Returns true if the words before something say that it was sent or is not wanted.
     fn is_denied(&self, before: &Range<usize>) -> bool {
         let near = before.end.saturating_sub(4).max(before.start)..before.end;
-        // "has to arrive as an integer"
-        let is_wanted = |at: usize| self.has_word(&(before.start..at), &WANTING);
-        near.into_iter().any(|at| {
-            let token = &self.tokens[at];
-            ["not", "isn't", "no", "got", "than"].iter().any(|word| token.is_word(word))
-                || token.is_word("as") && !is_wanted(at)
-        })
+        self.tokens[near]
+            .iter()
+            .any(|token| ["not", "isn't", "no", "as", "got", "than"].iter().any(|word| token.is_word(word)))
     }
 
     /// Reads the form of a value: "Say owner/name, for instance acme/web", "six hex digits".
@@ -113,11 +98,7 @@ impl<'t> Plain<'t, '_> {
             if !has_cue && counted.is_none() {
                 continue;
             }
-            let range = sentence(&self.tokens, at);
-            if self.reader.names_other(&self.tokens, &range, at) {
-                continue;
-            }
-            let Some(argument) = self.choose(&texts, &range) else { continue };
+            let Some(argument) = self.choose(&texts, &sentence(&self.tokens, at)) else { continue };
             let is_told = self.is_named(argument, &self.all()) || self.is_shown(argument, &self.all());
             let is_only = self.reader.of_error && texts.len() == 1;
             if !is_told && !is_only && self.arguments.len() > 1 {
@@ -135,8 +116,7 @@ impl<'t> Plain<'t, '_> {
         let token = &self.tokens[at];
         let is_cue = token.is_one_of(&EXAMPLE_WORDS) && !token.rest.starts_with('=')
             || token.is_word("as") && self.tokens.get(at + 1).is_some_and(|next| next.is_symbol("#"));
-        let is_of_things = self.reader.is_like_things(&self.tokens, at) && !argument.named.contains(&(at - 1));
-        if !is_cue || is_of_things {
+        if !is_cue {
             return None;
         }
         let literal = literal_at(token.rest)?;
@@ -179,26 +159,6 @@ impl<'t> Plain<'t, '_> {
         }
         Vec::new()
     }
-}
-
-/// Reads a pattern that a text shows beside the only text that does not match it: "name My_Box breaks the rule ^[a-z]+$".
-pub(super) fn pattern_in(text: &str, arguments: &[Argument<'_>]) -> Option<Statement> {
-    let start = text.find('^')?;
-    let rest = &text[start..];
-    let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
-    let pattern = &rest[..=rest[..end].rfind('$')?];
-    let is_before = text[..start].ends_with([' ', '`', '"', '/', '\'', '(']);
-    let regex = regex::Regex::new(pattern).ok().filter(|_| is_before && pattern.len() > 3)?;
-    let is_shown = |argument: &&Argument<'_>| {
-        argument
-            .value
-            .as_str()
-            .is_some_and(|sent| sent.len() > 1 && text[..start].contains(sent) && !regex.is_match(sent))
-    };
-    let mut shown = arguments.iter().filter(is_shown);
-    let argument = shown.next().filter(|_| shown.next().is_none())?;
-    let expected = ExpectedFormat::Pattern(pattern.to_owned());
-    Some(Statement::Format { field: argument.name.to_owned(), expected })
 }
 
 /// Returns the argument that the words at `at` name and that was not sent.
