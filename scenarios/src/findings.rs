@@ -46,7 +46,8 @@ impl Scenario {
         let needed = self.steps.iter().filter(|step| !step.step.optional).count();
         if needed > self.task.max_calls as usize {
             let message = format!("the script makes {needed} calls, and the task allows {}", self.task.max_calls);
-            findings.problems.push(document.at_value("/task/max_calls", message, None));
+            let help = "raise it, or mark steps `optional`".to_owned();
+            findings.problems.push(document.at_value("/task/max_calls", message, Some(help)));
         }
         for (index, fault) in self.faults.iter().enumerate().filter(|(_, fault)| fault.from_call > self.task.max_calls)
         {

@@ -54,7 +54,7 @@ pub(crate) fn misspelt_values(scenario: &Scenario, document: &Document<'_>) -> V
         let at = child(&child(&child("/expect", index), kind), "where");
         for (column, value) in matching {
             let known = values_of(scenario, table, column);
-            found.text(&child(&at, column), value, &known, "what no row has");
+            found.text(&child(&at, column), value, &known, "no value that a row can have");
         }
     }
     found.warnings
@@ -92,7 +92,7 @@ impl Found<'_> {
     fn columns(&mut self, table: &str, at: &str, conditions: &Value) {
         for (column, condition) in conditions.as_object().into_iter().flatten() {
             let known = values_of(self.scenario, table, column);
-            self.constants(&child(at, column), condition, &known, "what no row has");
+            self.constants(&child(at, column), condition, &known, "no value that a row can have");
         }
     }
 
@@ -163,11 +163,22 @@ fn values_of(scenario: &Scenario, table: &str, column: &str) -> BTreeSet<String>
     values
 }
 
-/// Returns the texts in the `enum` of a schema and of its alternatives, with references resolved once.
+/// The alternatives within alternatives, and references, that are followed. A schema may contain itself.
+const MAX_DEPTH: u32 = 3;
+
+/// Returns the texts in the `enum` of a schema, of its alternatives, and of what it refers to.
 fn options(schema: &Value, root: &Value) -> BTreeSet<String> {
-    let referred = schema["$ref"].as_str().and_then(|to| root.pointer(to.strip_prefix('#')?));
-    let schemas = ["anyOf", "oneOf", "allOf"].iter().filter_map(|key| schema[*key].as_array()).flatten();
-    let parts = schemas.chain(referred.filter(|referred| referred["$ref"].is_null()));
+    options_within(schema, root, MAX_DEPTH)
+}
+
+fn options_within(schema: &Value, root: &Value, depth: u32) -> BTreeSet<String> {
     let own = schema["enum"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
-    own.chain(parts.flat_map(|part| options(part, root))).collect()
+    let mut found: BTreeSet<String> = own.collect();
+    if let Some(depth) = depth.checked_sub(1) {
+        let referred = schema["$ref"].as_str().and_then(|to| root.pointer(to.strip_prefix('#')?));
+        let parts =
+            ["anyOf", "oneOf", "allOf"].iter().filter_map(|key| schema[*key].as_array()).flatten().chain(referred);
+        found.extend(parts.flat_map(|part| options_within(part, root, depth)));
+    }
+    found
 }

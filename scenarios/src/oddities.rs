@@ -1,6 +1,6 @@
 //! Names that are nearly those of others, repetitions, and expectations that say nothing: what is valid, and probably not meant.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use healbench_core::{Object, json_type};
 use healbench_engine::StateCheck;
@@ -92,6 +92,8 @@ fn schema_oddities(schema: &Value, at: &str, note: &mut dyn FnMut(&str, String, 
                     note(&here, message, format!("did you mean `{near}`?"));
                 }
             }
+            // Data, and no schemas.
+            (Some("default" | "const" | "example" | "examples"), _) => {}
             _ => schema_oddities(inner, &here, note),
         }
     }
@@ -171,16 +173,31 @@ fn columns_of_one_row(plan: &TablePlan, at: &str, document: &Document<'_>) -> Ve
                 found.push(document.at_key(&at, format!("only this row has `{name}`"), help));
             }
         }
-        for (name, value) in row.iter().filter(|(_, value)| !value.is_null()) {
-            let types: BTreeSet<&str> =
-                others().filter_map(|other| other.get(name)).filter(|value| !value.is_null()).map(json_type).collect();
-            let shared = types.first().filter(|_| types.len() == 1 && rows.len() > 2);
-            if let Some(shared) = shared.filter(|shared| **shared != json_type(value)) {
-                let message = format!("only in this row, `{name}` is of type {}", json_type(value));
-                let help = Some(format!("in the others it is of type {shared}"));
-                found.push(document.at_value(&child(&child(at, index), name), message, help));
-            }
+    }
+    for (name, types) in types_of(rows) {
+        let [(usual, many), (odd, one)] = types.as_slice() else { continue };
+        let (usual, odd) =
+            if many.len() >= one.len() { ((*usual, many), (*odd, one)) } else { ((*odd, one), (*usual, many)) };
+        if let ([index], true) = (odd.1.as_slice(), usual.1.len() > 1) {
+            let message = format!("only in this row, `{name}` is of type {}", odd.0);
+            let help = Some(format!("in the others it is of type {}", usual.0));
+            found.push(document.at_value(&child(&child(at, index), name), message, help));
         }
     }
     found
+}
+
+/// Returns the types of each column, with the rows that have them.
+fn types_of(rows: &[Object]) -> BTreeMap<&str, Vec<(&'static str, Vec<usize>)>> {
+    let mut columns: BTreeMap<&str, Vec<(&'static str, Vec<usize>)>> = BTreeMap::new();
+    for (index, row) in rows.iter().enumerate() {
+        for (name, value) in row.iter().filter(|(_, value)| !value.is_null()) {
+            let types = columns.entry(name).or_default();
+            match types.iter_mut().find(|(known, _)| *known == json_type(value)) {
+                Some((_, rows)) => rows.push(index),
+                None => types.push((json_type(value), vec![index])),
+            }
+        }
+    }
+    columns
 }

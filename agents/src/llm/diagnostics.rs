@@ -108,7 +108,10 @@ fn is_same_model(answered: &str, asked: &str) -> bool {
         // Bedrock's `us.anthropic.`; a version such as `qwen2.5` has a digit before its point.
         let is_provider = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphabetic());
         let provider = name.split_inclusive('.').take_while(|part| part.strip_suffix('.').is_some_and(is_provider));
-        name[provider.map(str::len).sum::<usize>()..].to_owned()
+        let provider = provider.map(str::len).sum::<usize>();
+        // `mistral.gguf` has no provider.
+        let start = if is_version(&name[provider.saturating_sub(1)..]) { 0 } else { provider };
+        name[start..].to_owned()
     };
     let (answered, asked) = (short(answered), short(asked));
     let extends = |long: &str, short: &str| long.strip_prefix(short).is_some_and(is_version);
@@ -192,6 +195,7 @@ mod tests {
             "us.maker.small-7b-20260929-v1:0",
             "small-7b-q4_k_m.gguf",
             "small-7b-AWQ",
+            "small-7b.gguf",
             "",
         ] {
             assert_eq!(found("Yes.", |reply| reply.model = Some(same.to_owned())), Vec::<String>::new(), "{same}");

@@ -32,7 +32,7 @@ const NOW: &str = "now";
 /// The keys of references to a value.
 const REFERENCES: [&str; 3] = [ROW, "sent", NOW];
 /// What authors call the same.
-const OTHER_NAMES: [&str; 8] = ["args", "arguments", "argument", "input", "params", "request", "call", "column"];
+const OTHER_NAMES: [&str; 4] = ["args", "arguments", "argument", "params"];
 
 impl Compiler<'_> {
     /// Returns the condition of a rule. Keys other than `row`, `rows` and `now` are arguments; so are these, if they are declared.

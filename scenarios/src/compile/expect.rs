@@ -3,6 +3,7 @@ use std::collections::BTreeSet;
 use healbench_core::{FaultPhase, Object};
 use healbench_engine::StateCheck;
 use healbench_engine::definition::{Action, FaultDef, FaultKind, Handler};
+use healbench_text::nearest_name;
 use serde_json::{Value, json};
 
 use super::Compiler;
@@ -108,12 +109,15 @@ fn check_reach(
     }
 }
 
-/// Reports columns that no row of the table can have.
+/// Reports columns that no row of the table has by its name, if one has nearly that name.
 fn expected_columns(compiler: &mut Compiler<'_>, at: &str, table: &str, matching: &Object, tables: &Tables) {
     let Some(known) = tables.known_columns(table).filter(|_| !compiler.is_stored) else { return };
     for column in matching.keys().filter(|column| !known.contains(column.as_str())) {
-        let help = suggest::help(column, known.iter().copied());
-        compiler.at_key(&child(&child(at, "where"), column), format!("unknown column of `{table}`: `{column}`"), help);
+        if nearest_name(column, known.iter().copied()).is_some() {
+            let help = suggest::help(column, known.iter().copied());
+            let message = format!("unknown column of `{table}`: `{column}`");
+            compiler.at_key(&child(&child(at, "where"), column), message, help);
+        }
     }
 }
 

@@ -206,8 +206,11 @@ fn messages(body: &mut Map<String, Value>) -> impl Iterator<Item = &mut Map<Stri
 
 /// Returns true if a refusal in lower case asks for the reasoning of each answer, those too that the model did not write.
 fn wants_reasoning(text: &str) -> bool {
-    text.contains("reasoning_content")
-        && ["missing", "must be passed back", "required", "requires"].iter().any(|words| text.contains(words))
+    let asks = ["missing", "must be passed back", "required", "requires"];
+    // Beside a field that is refused, unions of schemas list what others of their members lack.
+    let refuses = ["extra", "not permitted", "not allowed", "not supported", "unsupported", "unknown", "unrecognized"];
+    let has = |words: &[&str]| words.iter().any(|words| text.contains(words));
+    text.contains("reasoning_content") && has(&asks) && !has(&refuses)
 }
 
 /// Adds the name of its tool to each result of a chat.

@@ -38,7 +38,7 @@ pub(super) fn requested_wait(headers: &HeaderMap, body: &[u8], is_limited: bool,
         .or_else(|| number("retry-after", 1.0))
         .or_else(date)
         // Gateways pass on the JSON of others as a text.
-        .or_else(|| wait_in_text(&body.replace('\\', "")))
+        .or_else(|| wait_in_text(&body.replace("\\n", " ").replace('\\', "")))
         .or_else(|| reset(headers, is_limited, now))
         .or_else(|| reset(&headers_in_body(&body), is_limited, now))
 }
@@ -55,7 +55,7 @@ fn headers_in_body(body: &str) -> HeaderMap {
 }
 
 /// Words before a duration in an error's body, in lower case.
-const WAITS: [&str; 12] = [
+const WAITS: [&str; 11] = [
     // Google's RetryInfo, in a body of JSON.
     "\"retrydelay\"",
     "try again in ",
@@ -66,7 +66,6 @@ const WAITS: [&str; 12] = [
     "\"retry_after\"",
     "\"retryafter\"",
     "please wait ",
-    "wait for ",
     "\"reset_in_seconds\"",
     "\"retry_after_seconds\"",
 ];

@@ -154,6 +154,11 @@ const EXCESS: &[Wording] = &[
 /// a failing server.
 const OTHER_LIMITS: &[Wording] = &[
     &["max_tokens"],
+    &["max_new_tokens"],
+    &["maximum tokens you requested"],
+    &["cache_key"],
+    &["you have reached"],
+    &["stop_sequence"],
     &["max_output_tokens"],
     &["max_completion_tokens"],
     &["maxoutputtokens"],
@@ -283,6 +288,9 @@ mod tests {
             "input should be greater than or equal to 0",
             "the number of messages exceeds the limit of 100",
             "top_logprobs exceeds the maximum of 20",
+            "the maximum tokens you requested exceeds the model limit of 8192",
+            "prompt_cache_key is too long",
+            "you have reached your limit of 50 prompts",
             "your authentication token has expired",
             "context deadline exceeded (client.timeout exceeded while awaiting headers)",
         ] {

@@ -183,6 +183,10 @@ fn first_scenario(
 
 /// Writes a scenario with the tools of a file, which the simulator answers.
 fn write_simulated(folder: &Path, list: &Path, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+    if folder.extension().is_some_and(|extension| extension == "json") {
+        return Err(CliError::new(format_args!("`{}` is to be a folder", folder.display()))
+            .help("name a folder for `first.yaml` in `--out`"));
+    }
     let file = folder.join("first.yaml");
     if file.exists() {
         return Err(CliError::new(format_args!("`{}` exists already", file.display()))
