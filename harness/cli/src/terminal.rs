@@ -119,7 +119,7 @@ impl Terminal {
 #[derive(Default)]
 pub(crate) struct ResultWriter {
     out: Option<io::BufWriter<io::StdoutLock<'static>>>,
-    /// What is not written to standard output.
+    /// The results, where they do not go to standard output.
     pub(crate) collected: String,
     /// True if the pipe was closed, which is not an error.
     closed: bool,

@@ -31,7 +31,7 @@ const ROWS: &str = "rows";
 const NOW: &str = "now";
 /// The keys of references to a value.
 const REFERENCES: [&str; 3] = [ROW, "sent", NOW];
-/// What authors call the same.
+/// Names that authors write in place of `sent`.
 const OTHER_NAMES: [&str; 4] = ["args", "arguments", "argument", "params"];
 
 impl Compiler<'_> {
