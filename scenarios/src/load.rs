@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use healbench_files::normal_text;
 use healbench_text::nearest_name;
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use crate::compile::Stored;
 use crate::diagnostic::{MAX_PROBLEMS, in_order};
@@ -198,8 +199,9 @@ pub fn load_suite(paths: &[PathBuf]) -> Result<Vec<Scenario>, LoadError> {
     let mut paths_loaded = BTreeSet::new();
     let mut all_diagnostics = Vec::new();
     let mut sources = BTreeMap::new();
-    for file in &files {
-        match load_suite_file(file) {
+    let loaded: Vec<_> = files.par_iter().map(load_suite_file).collect();
+    for result in loaded {
+        match result {
             // One variant may be named beside its file.
             Ok(loaded) => {
                 scenarios.extend(loaded.into_iter().filter(|one| paths_loaded.insert(one.source.path.clone())))

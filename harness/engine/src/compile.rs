@@ -1,6 +1,7 @@
 //! The parts of an engine that do not depend on a call, computed once.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use healbench_core::{ActionSpec, Guardrails, ToolSpec};
 
@@ -22,17 +23,49 @@ pub(crate) struct CompiledTool {
 #[derive(Debug)]
 pub(crate) struct CompiledAction {
     pub(crate) action: Action,
-    /// `None` if a server's schema does not compile; its calls are passed on.
-    pub(crate) input: Option<InputSchema>,
+    pub(crate) schemas: Arc<ActionSchemas>,
     /// The action's presenter, if it has one.
     pub(crate) presenter: Option<Presenter>,
+    /// The warning that accompanies results.
+    pub(crate) warning: Option<Failure>,
+    pub(crate) doc: ActionDoc,
+}
+
+/// The compiled schemas of an action. They do not depend on the condition.
+#[derive(Debug)]
+pub(crate) struct ActionSchemas {
+    /// `None` if a server's schema does not compile; its calls are passed on.
+    pub(crate) input: Option<InputSchema>,
     /// The schema that the rows of a list must match.
     pub(crate) egress: Option<RowSchema>,
     /// The schema that any other result must match; `None` if it does not compile either.
     pub(crate) output: Option<RowSchema>,
-    /// The warning that accompanies results.
-    pub(crate) warning: Option<Failure>,
-    pub(crate) doc: ActionDoc,
+}
+
+/// The compiled schemas of a list of tools, which the engines of several conditions share.
+#[derive(Debug)]
+pub struct ToolSchemas(Vec<Vec<Arc<ActionSchemas>>>);
+
+impl ToolSchemas {
+    /// Compiles the schemas of `tools`.
+    ///
+    /// # Errors
+    /// [`CompileError::Schema`] for the first one that is invalid.
+    pub fn compile(tools: &[Tool]) -> Result<ToolSchemas, CompileError> {
+        let of_action = |tool: &Tool, action: &Action| {
+            let discriminator = tool.discriminator.as_deref().map(|field| (field, action.name.as_str()));
+            let failed = |source| CompileError::Schema { tool: tool.name.clone(), action: action.name.clone(), source };
+            let input = Some(InputSchema::compile(&action.input, discriminator).map_err(failed)?);
+            // Only lists are presented.
+            let is_list = matches!(action.handler, Handler::Select { .. });
+            let schema = action.presenter.as_ref().and_then(|presenter| presenter.egress.as_ref());
+            let egress = schema.filter(|_| is_list).map(RowSchema::compile).transpose().map_err(failed)?;
+            let output = schema.filter(|_| !is_list).and_then(|schema| RowSchema::compile(schema).ok());
+            Ok::<_, CompileError>(Arc::new(ActionSchemas { input, egress, output }))
+        };
+        let of_tool = |tool: &Tool| tool.actions.iter().map(|action| of_action(tool, action)).collect();
+        Ok(ToolSchemas(tools.iter().map(of_tool).collect::<Result<_, _>>()?))
+    }
 }
 
 /// The reason why an engine cannot be created.
@@ -53,34 +86,21 @@ pub enum CompileError {
     Template(#[from] TemplateError),
 }
 
-pub(crate) fn compile_tool(tool: &Tool, renderer: &FormatRenderer) -> Result<CompiledTool, CompileError> {
-    let compile = |action: &Action| -> Result<CompiledAction, CompileError> {
-        let discriminator = tool.discriminator.as_deref().map(|field| (field, action.name.as_str()));
-        let failed = |source| CompileError::Schema { tool: tool.name.clone(), action: action.name.clone(), source };
-        let input = InputSchema::compile(&action.input, discriminator).map_err(failed)?;
-        // Only lists are presented.
-        let is_list = matches!(action.handler, Handler::Select { .. });
-        let schema = action.presenter.as_ref().and_then(|presenter| presenter.egress.as_ref());
-        let egress = schema.filter(|_| is_list).map(RowSchema::compile).transpose().map_err(failed)?;
-        let output = schema.filter(|_| !is_list).and_then(|schema| RowSchema::compile(schema).ok());
-        let doc = renderer.action_doc(tool, action);
-        let input = Some(input);
-        let warning = action.warning.clone().map(Failure::Tool);
-        Ok(CompiledAction {
-            action: action.clone(),
-            input,
-            warning,
-            presenter: action.presenter.clone(),
-            egress,
-            output,
-            doc,
-        })
+/// Compiles tools, whose schemas are given.
+pub(crate) fn compile_tools(tools: &[Tool], schemas: &ToolSchemas, renderer: &FormatRenderer) -> Vec<CompiledTool> {
+    let of_action = |tool: &Tool, (action, schemas): (&Action, &Arc<ActionSchemas>)| CompiledAction {
+        action: action.clone(),
+        schemas: Arc::clone(schemas),
+        presenter: action.presenter.clone(),
+        warning: action.warning.clone().map(Failure::Tool),
+        doc: renderer.action_doc(tool, action),
     };
-    Ok(CompiledTool {
+    let of_tool = |(tool, schemas): (&Tool, &Vec<_>)| CompiledTool {
         name: tool.name.clone(),
         discriminator: tool.discriminator.clone(),
-        actions: tool.actions.iter().map(compile).collect::<Result<_, _>>()?,
-    })
+        actions: tool.actions.iter().zip(schemas).map(|action| of_action(tool, action)).collect(),
+    };
+    tools.iter().zip(&schemas.0).map(of_tool).collect()
 }
 
 /// Compiles a tool of a server.
@@ -97,12 +117,15 @@ pub(crate) fn compile_spec(spec: &ToolSpec, renderer: &FormatRenderer) -> Compil
         actions: spec.actions.iter().map(action).collect(),
         ..Tool::default()
     };
-    let compile = |action: &Action| CompiledAction {
+    let schemas = |action: &Action| ActionSchemas {
         input: InputSchema::compile(&action.input, None).ok(),
-        action: action.clone(),
-        presenter: None,
         egress: None,
         output: None,
+    };
+    let compile = |action: &Action| CompiledAction {
+        action: action.clone(),
+        schemas: Arc::new(schemas(action)),
+        presenter: None,
         warning: None,
         doc: renderer.action_doc(&tool, action),
     };

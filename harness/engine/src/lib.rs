@@ -72,7 +72,7 @@ mod state_check;
 mod world;
 
 pub use client::{ClientProfile, Sending, ShownBlock};
-pub use compile::CompileError;
+pub use compile::{CompileError, ToolSchemas};
 pub use failure::{
     Bound, Expected, FailedBranch, FailedUnion, Failure, Issue, IssueKind, KeywordLocation, Quantity, Routing,
 };

@@ -11,7 +11,7 @@ use healbench_core::{
 use serde_json::Value;
 
 use crate::compile::{
-    CompileError, CompiledAction, CompiledTool, compile_spec, compile_tool, contract_enhancer,
+    CompileError, CompiledAction, CompiledTool, ToolSchemas, compile_spec, compile_tools, contract_enhancer,
     enhancers_of_removed_tools,
 };
 use crate::contract::{Block, BlockStyle, ContractAwareness, Enhance, Enhancer};
@@ -87,8 +87,22 @@ impl Engine {
         format: &ErrorFormat,
         awareness: &ContractAwareness,
     ) -> Result<Engine, CompileError> {
+        Engine::with_schemas(tools, &ToolSchemas::compile(tools)?, guardrails, format, awareness)
+    }
+
+    /// Like [`Engine::with_awareness`], with the compiled schemas of the tools.
+    ///
+    /// # Errors
+    /// [`CompileError::Template`].
+    pub fn with_schemas(
+        tools: &[Tool],
+        schemas: &ToolSchemas,
+        guardrails: Guardrails,
+        format: &ErrorFormat,
+        awareness: &ContractAwareness,
+    ) -> Result<Engine, CompileError> {
         let enhancer = |tool: &Tool, style| contract_enhancer(tool, guardrails, awareness, style);
-        let mut engine = Engine::with_enhancers(tools, guardrails, format, enhancer)?;
+        let mut engine = Engine::of_tools(tools, schemas, guardrails, format, enhancer)?;
         let style = engine.pipeline.renderer.block_style();
         engine.removed = enhancers_of_removed_tools(tools, guardrails, awareness, style);
         Ok(engine)
@@ -136,12 +150,20 @@ impl<E: Enhance> Engine<E> {
         format: &ErrorFormat,
         enhancer: impl Fn(&Tool, BlockStyle) -> E,
     ) -> Result<Engine<E>, CompileError> {
+        Engine::of_tools(tools, &ToolSchemas::compile(tools)?, guardrails, format, enhancer)
+    }
+
+    fn of_tools(
+        tools: &[Tool],
+        schemas: &ToolSchemas,
+        guardrails: Guardrails,
+        format: &ErrorFormat,
+        enhancer: impl Fn(&Tool, BlockStyle) -> E,
+    ) -> Result<Engine<E>, CompileError> {
         let renderer = FormatRenderer::new(if guardrails.healing { format } else { &ErrorFormat::Bare })?;
         let enhancers = tools.iter().map(|tool| enhancer(tool, renderer.block_style())).collect();
-        let compile = |tool| compile_tool(tool, &renderer);
-        let compiled = tools.iter().map(compile).collect::<Result<_, _>>()?;
         let pipeline = Pipeline {
-            tools: compiled,
+            tools: compile_tools(tools, schemas, &renderer),
             renderer,
             truncate: guardrails.truncation,
             undeclared: Undeclared::of(guardrails),
@@ -347,7 +369,7 @@ impl Pipeline {
             return Err(failed(not_an_object(tool, &call.arguments), None));
         };
         let action = resolve(tool, object).map_err(|failure| failed(failure, None))?;
-        let Some(input) = &action.input else { return Ok(accepted(Some(action))) };
+        let Some(input) = &action.schemas.input else { return Ok(accepted(Some(action))) };
         let invalid = || {
             let issues = input.issues(&call.arguments, self.undeclared);
             let (tool, name) = (tool.name.clone(), action.action.name.clone());
@@ -372,7 +394,7 @@ impl Pipeline {
 
     fn present_rows(&self, action: Option<&CompiledAction>, rows: &[&Object]) -> Result<Success, ToolFailure> {
         let Some(action) = action else { return Ok(Success::of_content(vec![rows_text(rows)])) };
-        let (presenter, egress) = (action.presenter.as_ref(), action.egress.as_ref());
+        let (presenter, egress) = (action.presenter.as_ref(), action.schemas.egress.as_ref());
         let presented = present(&action.action, presenter, egress, rows, self.truncate)?;
         Ok(Success {
             omitted_rows: presented.omitted,
@@ -448,7 +470,7 @@ struct Accepted<'a> {
 
 /// Presents a result that is not a list.
 fn present_text(action: Option<&CompiledAction>, text: String) -> Result<Success, ToolFailure> {
-    let Some(output) = action.and_then(|action| action.output.as_ref()) else {
+    let Some(output) = action.and_then(|action| action.schemas.output.as_ref()) else {
         return Ok(Success::of_content(vec![text]));
     };
     let structured = serde_json::from_str(&text).ok().filter(|value| output.accepts(value)).ok_or_else(|| {

@@ -7,7 +7,9 @@ use healbench_core::{
 };
 use healbench_engine::contract::ContractAwareness;
 use healbench_engine::definition::Tool;
-use healbench_engine::{ClientProfile, CompileError, Engine, Faults, ForeignSettings, Simulator, WorldBase};
+use healbench_engine::{
+    ClientProfile, CompileError, Engine, Faults, ForeignSettings, Simulator, ToolSchemas, WorldBase,
+};
 use healbench_mcp::Supervisor;
 use healbench_scenarios::{EpisodeState, Scenario, Schedule};
 use rustc_hash::FxHashMap;
@@ -102,14 +104,15 @@ fn awareness(scenario: &ContractAwareness, deltas: &ContractChanges) -> Contract
 /// Returns the engine of a condition with the simulator's tools. `awareness` is that of the scenario, with the contracts of the lockfile.
 ///
 /// # Errors
-/// [`CompileError`] of a tool or of a template.
+/// [`CompileError::Template`].
 pub fn simulator_engine(
     tools: &[Tool],
+    schemas: &ToolSchemas,
     awareness: &ContractAwareness,
     condition: &Condition,
 ) -> Result<Engine, CompileError> {
     let awareness = self::awareness(awareness, &condition.values.contract);
-    let engine = Engine::with_awareness(tools, condition.guardrails(), condition.format(), &awareness)?;
+    let engine = Engine::with_schemas(tools, schemas, condition.guardrails(), condition.format(), &awareness)?;
     let AxisValues { undeclared, domain_errors, content, .. } = condition.values;
     Ok(engine.with_undeclared(undeclared).with_domain_errors(domain_errors).with_content(content, count_tokens))
 }
@@ -160,8 +163,10 @@ impl<'a> ScenarioContext<'a> {
             },
             Some(make) => make(scenario, plan.seed).map_err(|error| failed(error.into()))?,
         };
+        let simulated: &[Tool] = if environment.kind() == EnvironmentKind::Simulator { &scenario.tools } else { &[] };
+        let schemas = ToolSchemas::compile(simulated).map_err(|error| failed(error.into()))?;
         let engine = |condition: &Condition| match environment.kind() {
-            EnvironmentKind::Simulator => simulator_engine(&scenario.tools, &scenario.awareness, condition),
+            EnvironmentKind::Simulator => simulator_engine(simulated, &schemas, &scenario.awareness, condition),
             EnvironmentKind::Mcp | EnvironmentKind::Observed => {
                 let settings = ForeignSettings { max_tokens: MAX_RESULT_TOKENS, count_tokens };
                 let tools = current_tools(scenario, environment.tools());

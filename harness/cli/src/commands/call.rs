@@ -9,7 +9,7 @@ use healbench_core::{
 };
 use healbench_engine::contract::ContractAwareness;
 use healbench_engine::definition::{Tool, WorldDef};
-use healbench_engine::{ClientProfile, CompileError, Engine, GuardedReply, World, WorldBase};
+use healbench_engine::{ClientProfile, CompileError, Engine, GuardedReply, ToolSchemas, World, WorldBase};
 use healbench_mcp::{Line, MAX_LINE, call_outcome, read_line};
 use healbench_reader::reading::{Vocabulary, read};
 use healbench_runner::{ClientReply, reply_through_client, simulator_engine};
@@ -67,7 +67,8 @@ pub(crate) fn call(args: &CallArgs, terminal: &Terminal) -> Result<ExitStatus, C
     if args.read && output == CallOutput::Json {
         return Err(CliError::new("`--read` adds to texts, not to JSON").help("leave out `--output json`"));
     }
-    let engine = |condition: &Condition| simulator_engine(&tools, &awareness, condition);
+    let schemas = ToolSchemas::compile(&tools)?;
+    let engine = |condition: &Condition| simulator_engine(&tools, &schemas, &awareness, condition);
     let specs: Vec<ToolSpec> = tools.iter().map(Tool::advertised).collect();
     let definitions = tool_definitions(&specs);
     let client = |condition: &Condition| ClientProfile::new(condition.values.client, SERVER_NAME, &definitions);
