@@ -14,6 +14,11 @@ pub const TOKENIZER: &str = "o200k_base";
 static VOCABULARY: LazyLock<CoreBPE> =
     LazyLock::new(|| tiktoken_rs::o200k_base().expect("the vocabulary is a part of the program"));
 
+/// Loads the vocabulary, unless it is loaded.
+pub fn load_vocabulary() {
+    LazyLock::force(&VOCABULARY);
+}
+
 /// Counts tokens: exactly, unless a text [`is estimated`](is_estimated). Episodes repeat the same texts, so counts are
 /// cached. Each thread has a separate counter.
 #[derive(Debug, Default)]

@@ -59,7 +59,7 @@ pub(crate) struct AxisArgs {
     #[arg(long, value_name = "FILE", env = "HEALBENCH_PRICES")]
     pub(crate) prices: Option<PathBuf>,
     /// Repetitions of each cell, each with its own mistakes.
-    #[arg(long, value_name = "N", env = "HEALBENCH_TRIALS", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", env = "HEALBENCH_TRIALS", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) trials: u32,
     /// The seed of every random draw.
     #[arg(long, value_name = "S", env = "HEALBENCH_SEED", default_value_t = 1)]

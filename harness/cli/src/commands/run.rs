@@ -49,6 +49,8 @@ pub(crate) fn run(args: &RunArgs, terminal: &Terminal) -> Result<ExitStatus, Cli
     // Install the Ctrl-C handler before creating files.
     let resumable = Arc::new(OnceLock::new());
     let supervisor = supervise_run(*terminal, &resumable)?;
+    // Episodes need it, and wait less if it is loaded while the scenarios are.
+    std::thread::spawn(healbench_tokens::load_vocabulary);
     let mut prepared = match prepare(args, &supervisor, terminal)? {
         Prepared::Ready(prepared) => *prepared,
         Prepared::Complete(run, manifest) => {
