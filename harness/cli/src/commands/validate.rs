@@ -12,7 +12,7 @@ use crate::error::{CliError, ExitStatus};
 use crate::load::{findings, scenarios};
 use crate::terminal::Terminal;
 
-/// The seed and the number of trials whose mistakes are audited: the defaults of a run.
+/// The seed and the number of trials whose mistakes are audited: the default seed, and enough trials for rare mistakes.
 const AUDITED: (Seed, u32) = (Seed(1), 20);
 
 /// Checks scenario files. Problems are returned as one error.
