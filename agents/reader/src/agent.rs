@@ -128,6 +128,10 @@ impl Agent for ScriptedAgent<'_> {
         Ok(turn)
     }
 
+    fn is_decided_by_draws(&self) -> bool {
+        true
+    }
+
     fn preamble(&self) -> Cow<'_, str> {
         default_preamble(self.start.tools).into()
     }

@@ -5,6 +5,10 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::Move;
+use crate::decisions::{Question, RecordedStream};
+use crate::moves::Shares;
+
 /// The seed of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -40,7 +44,7 @@ impl DrawKey {
     /// Returns the independent stream of draws for the `n`-th use of `purpose`.
     pub fn draws(&self, purpose: &str, n: u64) -> Draws {
         let key = hash(&[b"draws", &self.0, purpose.as_bytes(), &n.to_le_bytes()]);
-        Draws(ChaCha8Rng::from_seed(key))
+        Draws { numbers: ChaCha8Rng::from_seed(key), recorded: RecordedStream::new(self, purpose, n) }
     }
 }
 
@@ -56,23 +60,30 @@ fn hash(parts: &[&[u8]]) -> [u8; 32] {
 
 /// A stream of random draws: ChaCha8, with the mappings to numbers defined here so that no dependency update changes
 /// them.
-#[derive(Debug, Clone)]
-pub struct Draws(ChaCha8Rng);
+#[derive(Debug)]
+pub struct Draws {
+    numbers: ChaCha8Rng,
+    /// `None` unless decisions are recorded.
+    recorded: Option<Box<RecordedStream>>,
+}
 
 impl Draws {
     /// Returns the next 64 bits.
     pub fn bits(&mut self) -> u64 {
-        self.0.next_u64()
+        self.recorded.iter_mut().for_each(|stream| stream.draw_other());
+        self.numbers.next_u64()
     }
 
     /// Returns a number in `[0, 1)` with 53 random bits.
     pub fn unit(&mut self) -> f64 {
-        (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
+        unit_of(self.bits())
     }
 
     /// Returns true with probability `p`. Always makes one draw, so that streams stay aligned for every `p`.
     pub fn chance(&mut self, p: f64) -> bool {
-        self.unit() < p
+        let answer = unit_of(self.numbers.next_u64()) < p;
+        self.decide(Question::Chance(p), u64::from(answer));
+        answer
     }
 
     /// Returns an unbiased integer in `0..n`, or 0 if `n` is 0.
@@ -82,11 +93,26 @@ impl Draws {
         }
         // Rejects the remainder of the 64-bit range, which would favour small results.
         let limit = u64::MAX - u64::MAX % n;
-        loop {
-            let bits = self.bits();
+        let bits = loop {
+            let bits = self.numbers.next_u64();
             if bits < limit {
-                return bits % n;
+                break bits;
             }
+        };
+        self.decide(Question::Below(n), bits % n);
+        bits % n
+    }
+
+    /// Returns a move with these shares.
+    pub fn pick_move(&mut self, shares: Shares) -> Move {
+        let made = shares.at(unit_of(self.numbers.next_u64()));
+        self.decide(Question::Move(shares), made as u64);
+        made
+    }
+
+    fn decide(&mut self, question: Question, answer: u64) {
+        if let Some(stream) = &mut self.recorded {
+            stream.decide(question, answer);
         }
     }
 
@@ -104,6 +130,11 @@ impl Draws {
         let offset = if span == u64::MAX { self.bits() } else { self.below(span + 1) };
         low.wrapping_add(offset as i64)
     }
+}
+
+/// Returns a number in `[0, 1)` with the upper 53 bits.
+fn unit_of(bits: u64) -> f64 {
+    (bits >> 11) as f64 / (1_u64 << 53) as f64
 }
 
 #[cfg(test)]

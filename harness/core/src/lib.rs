@@ -12,6 +12,7 @@ mod canonical;
 mod claim;
 mod condition;
 mod counts;
+mod decisions;
 mod definitions;
 pub mod diagnostics;
 mod draw;
@@ -46,6 +47,7 @@ pub use condition::{
     NamedEntry, Need, REFERENCE_CONDITION, UNDECLARED, Undeclared, axis,
 };
 pub use counts::EpisodeCounts;
+pub use decisions::{Answers, Decision, Question, record_decisions};
 pub use definitions::{Function, SERVER_NAME, functions, tool_definitions};
 pub use draw::{DrawKey, Draws, Seed};
 pub use environment::{

@@ -53,7 +53,7 @@ impl Shares {
     }
 
     /// Returns the move at a place in `[0, 1)`.
-    fn at(self, place: f64) -> Move {
+    pub(crate) fn at(self, place: f64) -> Move {
         let ends = [
             (self.changed, Move::Changed),
             (self.changed + self.repeated, Move::Repeated),

@@ -162,6 +162,11 @@ pub trait Agent {
         Origin::Script
     }
 
+    /// Returns true if nothing but the script, the tools, the responses and the decisions of its draws decides what the agent does.
+    fn is_decided_by_draws(&self) -> bool {
+        false
+    }
+
     /// Returns the text sent to a model with every request in addition to the task and the conversation: system text
     /// and tools. It depends on the agent and its list of tools only. For a scripted agent, it is what a model in its
     /// place is sent.

@@ -53,46 +53,45 @@ pub(crate) fn run_episode(
     observe: &mut dyn FnMut(EpisodeEvent<'_>),
 ) -> Result<(EpisodeRecord, Vec<CallRecord>), EpisodeAborted> {
     cache.enter_cell(cell, context.world_number(cell.trial));
-    context.with_schedule(cell.trial, |schedule| {
-        let spec = &plan.agents[cell.agent];
-        let opening = match spec.opening {
-            Some(Opening::Seeded) => schedule.opening_turns(),
-            Some(Opening::Natural) | None => Vec::new(),
-        };
-        let script = (spec.kind == AgentKind::Scripted).then_some(&schedule.script);
-        let start = EpisodeStart {
-            prompt: &context.scenario.task.prompt,
-            tools: context.environment.tools(),
-            opening: &opening,
-            episode: plan.episode(cell),
-            trial: cell.trial,
-            draws: DrawKey::of_trial(plan.seed, context.scenario.draw_id(), cell.trial),
-        };
-        let mut agent = make_agent(cell.agent, start, script);
-        let (session, unavailable): (Box<dyn Session + '_>, _) = match context.open_session(cell.trial) {
-            Ok(session) => (session, None),
-            Err(error) => (Box::new(Unavailable(error.clone())), Some(error)),
-        };
-        let mut episode_run = EpisodeRun::new(plan, cell, context, session, &schedule.script, cache);
-        episode_run.has_model = spec.opening.is_some();
-        episode_run.is_program = spec.kind == AgentKind::Program;
-        let ending = match unavailable {
-            None => {
-                let ending = episode_run.run(agent.as_mut(), observe)?;
-                if let Some(report) = agent.program_report() {
-                    observe(EpisodeEvent::Program(&report));
-                    episode_run.model.usage = report.usage;
-                }
-                episode_run.model.diagnostics = agent.diagnostics().to_vec();
-                // The processes of a program end before its state is judged.
-                drop(agent);
-                ending
+    let schedule = &*context.schedule(cell.trial);
+    let spec = &plan.agents[cell.agent];
+    let opening = match spec.opening {
+        Some(Opening::Seeded) => schedule.opening_turns(),
+        Some(Opening::Natural) | None => Vec::new(),
+    };
+    let script = (spec.kind == AgentKind::Scripted).then_some(&schedule.script);
+    let start = EpisodeStart {
+        prompt: &context.scenario.task.prompt,
+        tools: context.environment.tools(),
+        opening: &opening,
+        episode: plan.episode(cell),
+        trial: cell.trial,
+        draws: DrawKey::of_trial(plan.seed, context.scenario.draw_id(), cell.trial),
+    };
+    let mut agent = make_agent(cell.agent, start, script);
+    let (session, unavailable): (Box<dyn Session + '_>, _) = match context.open_session(cell.trial) {
+        Ok(session) => (session, None),
+        Err(error) => (Box::new(Unavailable(error.clone())), Some(error)),
+    };
+    let mut episode_run = EpisodeRun::new(plan, cell, context, session, &schedule.script, cache);
+    episode_run.has_model = spec.opening.is_some();
+    episode_run.is_program = spec.kind == AgentKind::Program;
+    let ending = match unavailable {
+        None => {
+            let ending = episode_run.run(agent.as_mut(), observe)?;
+            if let Some(report) = agent.program_report() {
+                observe(EpisodeEvent::Program(&report));
+                episode_run.model.usage = report.usage;
             }
-            // Do not call the model if the environment cannot be opened.
-            Some(error) => lost(&error, observe)?,
-        };
-        episode_run.finish(ending, schedule, observe)
-    })
+            episode_run.model.diagnostics = agent.diagnostics().to_vec();
+            // The processes of a program end before its state is judged.
+            drop(agent);
+            ending
+        }
+        // Do not call the model if the environment cannot be opened.
+        Some(error) => lost(&error, observe)?,
+    };
+    episode_run.finish(ending, schedule, observe)
 }
 
 /// The session of an environment that could not be opened.

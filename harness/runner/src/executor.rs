@@ -13,7 +13,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use healbench_core::{
-    CallRecord, CellRef, EnvironmentKind, Episodes, Plan, RecordedTurn, RecordedTurns, ResponseRecord,
+    Agent, CallRecord, CellRef, DrawKey, EnvironmentKind, EpisodeStart, Episodes, Plan, RecordedTurn, RecordedTurns,
+    ResponseRecord, Script, record_decisions,
 };
 use healbench_engine::GuardedReply;
 use healbench_scenarios::Scenario;
@@ -22,6 +23,7 @@ use rustc_hash::FxHashSet;
 
 use crate::checkpoints::Checkpoints;
 use crate::episode::{EpisodeAborted, EpisodeEvent, run_episode};
+use crate::episode_memory::{EpisodeMemory, EpisodeStarts};
 use crate::limits::StopRule;
 use crate::response_cache::ResponseCache;
 use crate::{AgentFactory, EnvironmentFactory, ScenarioContext, ScenarioSetupError};
@@ -239,6 +241,7 @@ struct ThreadMemory<'a> {
     /// The scenario that the thread is at.
     context: Option<(usize, Arc<ScenarioContext<'a>>)>,
     cache: ResponseCache,
+    episodes: EpisodeMemory,
     responses: KnownResponses,
 }
 
@@ -257,6 +260,18 @@ impl KnownResponses {
             self.0.clear();
         }
         self.0.insert(hash)
+    }
+}
+
+/// Returns a factory that also shows each agent.
+fn noting<'a>(
+    make_agent: &'a AgentFactory<'a>,
+    note: impl Fn(&dyn Agent) + Sync + 'a,
+) -> impl for<'s> Fn(usize, EpisodeStart<'s>, Option<&'s Script>) -> Box<dyn Agent + 's> + Sync + 'a {
+    move |agent, start, script| {
+        let agent = make_agent(agent, start, script);
+        note(agent.as_ref());
+        agent
     }
 }
 
@@ -378,7 +393,8 @@ impl<'a> SharedState<'a> {
         memory: &mut ThreadMemory<'a>,
     ) -> Result<EpisodeResult, BatchEnd<E>> {
         let Job { plan, make_agent, .. } = self.job;
-        let ThreadMemory { context, cache, responses: known } = memory;
+        let ThreadMemory { context, cache, episodes, responses: known } = memory;
+        episodes.enter(cell.scenario);
         if context.as_ref().is_none_or(|(scenario, _)| *scenario != cell.scenario) {
             let next = self.context(cell.scenario).map_err(|error| BatchEnd::Failed(RunError::Setup(error)))?;
             *context = Some((cell.scenario, next));
@@ -386,9 +402,21 @@ impl<'a> SharedState<'a> {
         let Some((_, context)) = &*context else { return Err(BatchEnd::Stopped) };
         let records_turns =
             plan.agents[cell.agent].opening.is_some() || plan.environment.kind != EnvironmentKind::Simulator;
+        let key = DrawKey::of_trial(plan.seed, context.scenario.draw_id(), cell.trial);
+        let schedule = if records_turns || pool.costly { None } else { context.shared_schedule(cell.trial).ok() };
+        let start = schedule.map(|schedule| {
+            EpisodeStarts::new(cell.agent, cell.condition, context.world_number(cell.trial), &schedule)
+        });
+        if let Some((row, calls)) = start.as_ref().and_then(|start| episodes.rows(start, key, episode)) {
+            return Ok(EpisodeResult { episode: row, calls, recorded_turns: None, responses: Vec::new() });
+        }
+        let is_decided_by_draws = AtomicBool::new(false);
+        let make_agent = noting(*make_agent, |agent| {
+            is_decided_by_draws.store(agent.is_decided_by_draws(), Ordering::Relaxed);
+        });
         let mut responses = Vec::new();
         let mut recorded_turns = RecordedTurns { episode, ..RecordedTurns::default() };
-        let rows = run_episode(plan, cell, context, make_agent, cache, &mut |event| match event {
+        let mut observe = |event: EpisodeEvent<'_>| match event {
             EpisodeEvent::Turn(turn, origin) if records_turns => {
                 recorded_turns.turns.push(RecordedTurn { turn: turn.clone(), origin });
             }
@@ -407,12 +435,20 @@ impl<'a> SharedState<'a> {
             EpisodeEvent::Failed(error) => recorded_turns.failed = Some(error.clone()),
             EpisodeEvent::End(_, unmet) if records_turns => recorded_turns.unmet = unmet.to_vec(),
             EpisodeEvent::End(..) => {}
-        });
-        let (row, calls) = rows.map_err(|aborted| match aborted {
+        };
+        let (rows, decisions) = match start {
+            Some(_) => record_decisions(key, || run_episode(plan, cell, context, &make_agent, cache, &mut observe)),
+            None => (run_episode(plan, cell, context, &make_agent, cache, &mut observe), None),
+        };
+        let rows = rows.map_err(|aborted| match aborted {
             EpisodeAborted::Stopped => BatchEnd::Stopped,
             EpisodeAborted::RecordingMissing(miss) => BatchEnd::Failed(RunError::RecordingMissing { episode, miss }),
             EpisodeAborted::RecordingFailed(reason) => BatchEnd::Failed(RunError::RecordingFailed { episode, reason }),
         })?;
+        if let (Some(start), Some(decisions), true) = (start, decisions, is_decided_by_draws.load(Ordering::Relaxed)) {
+            episodes.add(start, decisions, &rows);
+        }
+        let (row, calls) = rows;
         Ok(EpisodeResult { episode: row, calls, recorded_turns: records_turns.then_some(recorded_turns), responses })
     }
 

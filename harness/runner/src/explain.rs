@@ -40,7 +40,7 @@ impl ScenarioContext<'_> {
     /// # Errors
     /// [`EnvironmentError`] if the environment gave no reply.
     pub fn explain(&self, condition: usize, trials: u32) -> Result<Explanation, EnvironmentError> {
-        let steps = |trial| self.with_schedule(trial, |schedule| schedule.script.steps.clone());
+        let steps = |trial| self.schedule(trial).script.steps.clone();
         let mut session = self.open(condition, 0)?;
         let mut explained = Vec::new();
         for step in steps(0) {
@@ -48,7 +48,7 @@ impl ScenarioContext<'_> {
             let step = Step { draft: step.intended.clone(), twice: false, ..step };
             explained.push(ExplainedStep { step, answers, mistakes: Vec::new() });
         }
-        let answer = self.with_schedule(0, |schedule| schedule.script.answer.clone());
+        let answer = self.schedule(0).script.answer.clone();
         let unmet = session.unmet_with(Some(answer.as_deref().unwrap_or_default()), self.scenario.expects_stop())?;
         drop(session);
         for trial in 0..trials {

@@ -25,7 +25,7 @@ impl ScenarioContext<'_> {
 
     /// Returns the calls with which a seeded episode of this trial begins; the last of them has the trial's first mistake.
     pub fn opening_calls(&self, trial: u32) -> Vec<ToolCall> {
-        self.with_schedule(trial, |schedule| schedule.opening_turns().into_iter().flatten().cloned().collect())
+        self.schedule(trial).opening_turns().into_iter().flatten().cloned().collect()
     }
 
     /// Starts a session in the initial state of this trial, behind the guardrails of the condition with this index.

@@ -9,6 +9,7 @@ mod chains;
 mod checkpoints;
 mod client_reply;
 mod episode;
+mod episode_memory;
 mod executor;
 mod explain;
 mod guarded_session;

@@ -249,16 +249,24 @@ impl<'a> ScenarioContext<'a> {
         ))
     }
 
-    /// Calls `then` with the schedule of this trial, which is the same in every cell.
-    pub(crate) fn with_schedule<T>(&self, trial: u32, then: impl FnOnce(&Schedule) -> T) -> T {
+    /// Returns the schedule of this trial, which is the same in every cell.
+    pub(crate) fn schedule(&self, trial: u32) -> Arc<Schedule> {
+        self.shared_schedule(trial).unwrap_or_else(|schedule| Arc::new(*schedule))
+    }
+
+    /// Like [`Self::schedule`], in the memory that trials with equal schedules share as long as the context exists.
+    ///
+    /// # Errors
+    /// Returns a schedule that is not cached.
+    pub(crate) fn shared_schedule(&self, trial: u32) -> Result<Arc<Schedule>, Box<Schedule>> {
         let cached = self.schedules.get(trial as usize);
         if let Some(schedule) = cached.and_then(OnceLock::get) {
-            return then(schedule);
+            return Ok(Arc::clone(schedule));
         }
-        let schedule = self.scenario.schedule(self.seed, trial, self.initial_state(trial).base.def());
+        let schedule = Box::new(self.scenario.schedule(self.seed, trial, self.initial_state(trial).base.def()));
         match cached.and_then(|cached| Some((cached, self.share(&schedule)?))) {
-            Some((cached, shared)) => then(cached.get_or_init(|| shared)),
-            None => then(&schedule),
+            Some((cached, shared)) => Ok(Arc::clone(cached.get_or_init(|| shared))),
+            None => Err(schedule),
         }
     }
 
@@ -312,7 +320,7 @@ mod tests {
             let context = ScenarioContext::new(scenario, &plan, None).unwrap();
             for trial in 0..60 {
                 let drawn = drafts(&scenario.schedule(Seed(1), trial, context.initial_state(trial).base.def()));
-                assert_eq!(context.with_schedule(trial, drafts), drawn, "{} {trial}", scenario.id);
+                assert_eq!(drafts(&context.schedule(trial)), drawn, "{} {trial}", scenario.id);
             }
             distinct += context.distinct_schedules.lock().unwrap().len();
             assert!(context.worlds.len() == 1 || context.worlds[31].get().is_some(), "{}", scenario.id);

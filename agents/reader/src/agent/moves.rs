@@ -42,8 +42,7 @@ impl ScriptedAgent<'_> {
         // A wrong action is not known to be wrong.
         self.meant_call = None;
         self.unsure |= *kind == ErrorKind::Transient;
-        let place = self.draws("agent/move").unit();
-        let mut made = moves.next(*kind, self.last_move, place);
+        let mut made = self.draws("agent/move").pick_move(moves.after(*kind, self.last_move));
         if made == Move::Changed && !(self.switch_tool(statements) || self.change(moves, statements)) {
             // Where nothing can change, what the text says to call comes before a repetition.
             if self.follow_suggestion(statements) {

@@ -136,8 +136,7 @@ pub(super) fn error_texts<'c>(
     let axes = Axes { agents: Vec::new(), conditions, trials: 1, seed };
     let plan = build_plan(&axes, std::slice::from_ref(scenario));
     let context = ScenarioContext::new(scenario, &plan, None)?;
-    let intended: Vec<ToolCall> =
-        context.with_schedule(0, |schedule| schedule.script.steps.iter().map(|step| step.intended.clone()).collect());
+    let intended: Vec<ToolCall> = context.schedule(0).script.steps.iter().map(|step| step.intended.clone()).collect();
     let texts = calls.map(|(step, call)| {
         let answers = plan.conditions.iter().zip(&context.engines).filter_map(|(condition, engine)| {
             // No server is started: only what the engine answers is known of it.
