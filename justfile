@@ -43,8 +43,8 @@ gate DO="gate":
     }
     work=$(mktemp -d)
     trap 'rm -rf "$work"' EXIT
-    healbench run scenarios/suites/quickstart --agent scripted:typical,scripted:perfect --format all --quiet --out "$work/formats" > /dev/null
-    healbench run scenarios/suites --agent scripted:typical --quiet --out "$work/suites" > /dev/null
+    healbench run scenarios/suites/quickstart --agent scripted:typical,scripted:perfect --format all --trials 20 --quiet --out "$work/formats" > /dev/null
+    healbench run scenarios/suites --agent scripted:typical --trials 20 --quiet --out "$work/suites" > /dev/null
     held "$work/formats" formats
     held "$work/suites" suites
 

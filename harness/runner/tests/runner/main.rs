@@ -13,6 +13,7 @@ mod memory_server;
 mod outcomes;
 mod progress;
 mod random_templates;
+mod repeated_episodes;
 mod servers;
 mod suites;
 mod time;
