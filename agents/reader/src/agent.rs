@@ -67,6 +67,8 @@ pub struct ScriptedAgent<'a> {
     pending_turn: Option<Turn>,
     /// The calls that were made, in their order.
     calls: Vec<Rc<ToolCall>>,
+    /// Those of them that were not refused.
+    answered: Vec<Rc<ToolCall>>,
     /// True if the step's call may have taken effect although it failed: after a passing failure.
     unsure: bool,
     /// True if the step's own call was sent.
@@ -101,6 +103,7 @@ impl<'a> ScriptedAgent<'a> {
             advice: Vec::new(),
             pending_turn: None,
             calls: Vec::new(),
+            answered: Vec::new(),
             unsure: false,
             sent_draft: false,
             last_move: None,
@@ -221,6 +224,7 @@ impl<'a> ScriptedAgent<'a> {
             self.unsure |= statements.contains(&Statement::Transient);
             return self.handle_error(&statements);
         }
+        self.answered.extend(self.calls.last().cloned());
         let open = self.open_values();
         for text in &texts {
             self.found_values.read(text, self.step);

@@ -92,11 +92,12 @@ impl ScriptedAgent<'_> {
         let call =
             |(tool, action): (String, String)| advised_call(&self.start, &self.found_values, self.step, &tool, &action);
         // With fewer arguments a call has shown what it would show with more.
-        let has_all = |call: &ToolCall, made: &ToolCall| {
-            let mut sent = made.arguments.as_object().into_iter().flatten();
-            call.tool == made.tool && sent.all(|(name, value)| call.arguments.get(name) == Some(value))
+        let has_all = |call: &ToolCall, read: &ToolCall| {
+            let mut sent = read.arguments.as_object().into_iter().flatten();
+            call.tool == read.tool && sent.all(|(name, value)| call.arguments.get(name) == Some(value))
         };
-        let is_new = |call: &ToolCall| !self.calls.iter().any(|made| has_all(call, made));
+        let is_made = |call: &ToolCall| self.calls.iter().any(|made| **made == *call);
+        let is_new = |call: &ToolCall| !is_made(call) && !self.answered.iter().any(|read| has_all(call, read));
         let other = || self.reading_actions().map(call).find(is_new);
         let Some(lookup) = self.uncalled_reading_action().map(call).or_else(other) else { return false };
         self.lookup = Some(lookup);

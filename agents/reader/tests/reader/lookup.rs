@@ -409,6 +409,22 @@ fn a_list_is_read_again_for_another_record() {
     }
 }
 
+/// A refusal shows no record, whatever it was asked for.
+#[test]
+fn a_list_that_was_refused_is_not_read() {
+    let all = Step { optional: true, ..list(json!({"action": "list"})) };
+    let turns = run_episode(&profile("perfect"), vec![all, get()], 0, 9, |call, _| {
+        match (call.arguments["action"].as_str(), call.arguments["status"].as_str()) {
+            (Some("list"), Some(_)) => ok(&rows(60..80)),
+            (Some("list"), _) => error("There are too many rows."),
+            _ => ok("{}"),
+        }
+    });
+    assert_eq!(arguments(&turns)[1], json!({"action": "list", "status": "open"}), "{:?}", sent(&turns));
+    assert_eq!(arguments(&turns)[2]["invoice_id"], "inv_70");
+    assert!(is_done(&turns));
+}
+
 #[test]
 fn a_number_for_the_text_that_has_to_be_found_is_sent_after_it_was_looked_up() {
     let call = |id: Value| json!({"action": "get", "invoice_id": id});
