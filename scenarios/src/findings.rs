@@ -1,8 +1,9 @@
 //! What a scenario says that its author cannot mean: the script is played once without mistakes, with faults.
 
 use healbench_core::{ErrorFormat, Guardrails, Object, Seed, Step, ToolCall, same_json};
-use healbench_engine::definition::{FaultKind, Handler, ToolFailure};
-use healbench_engine::{Engine, Failure, GuardedReply, StateChecks, World, WorldBase, contains_all};
+use healbench_engine::definition::{Code, FaultKind, Handler, ToolFailure};
+use healbench_engine::{Engine, Failure, GuardedReply, IssueKind, StateChecks, World, WorldBase, contains_all};
+use healbench_text::plain_text;
 use serde_json::Value;
 
 use crate::Diagnostic;
@@ -10,6 +11,7 @@ use crate::expectation::{EpisodeState, Expectation};
 use crate::load::author_document;
 use crate::locate::{Document, child};
 use crate::misspelt::misspelt_values;
+use crate::mistakes::identifiers;
 use crate::oddities::oddities;
 use crate::scenario::Scenario;
 use crate::verification::VerifiedRows;
@@ -22,6 +24,9 @@ pub struct Findings {
     /// What may be meant.
     pub warnings: Vec<Diagnostic>,
 }
+
+/// The way to say that a warning is meant.
+const SAYS_CONTROL: &str = "if nothing is to help, say so: `tags: [control]`";
 
 /// The number of trials whose mistakes are tried.
 const TRIALS: u32 = 8;
@@ -55,9 +60,19 @@ impl Scenario {
             let at = child(&child("/faults", index), "from_call");
             findings.problems.push(document.at_value(&at, message, None));
         }
+        let mut refused = 0;
         for index in 0..self.steps.len() {
-            findings.warnings.extend(play.unrefused(index, &document));
+            let (more, warning) = play.mistakes(index, &document);
+            refused += more;
+            findings.warnings.extend(warning);
             findings.problems.extend(play.step(index, &document));
+        }
+        let all = needed as u32 + refused;
+        if findings.problems.is_empty() && all > self.task.max_calls && !self.is_control() {
+            let message =
+                format!("with its mistakes, the script makes {all} calls, and the task allows {}", self.task.max_calls);
+            let help = format!("raise it, so that mistakes can be repaired; {SAYS_CONTROL}");
+            findings.warnings.push(document.at_value("/task/max_calls", message, Some(help)));
         }
         if findings.problems.is_empty() {
             let answer = self.answer.as_deref().unwrap_or_default();
@@ -248,27 +263,67 @@ impl<'a> Play<'a> {
         }
     }
 
-    /// Returns a warning if a mistake of a step is accepted although it is another call. A read with other results is not refused by
-    /// any server.
-    fn unrefused(&self, index: usize, document: &Document<'_>) -> Option<Diagnostic> {
+    /// Tries the mistakes of a step. Returns the number of calls that each trial needs for them, and a warning for a mistake that is accepted
+    /// although it is another call, or that no reader can repair. A read with other results is not refused by any server.
+    fn mistakes(&self, index: usize, document: &Document<'_>) -> (u32, Option<Diagnostic>) {
         let planned = &self.scenario.steps[index];
         if !planned.has_mistakes() {
-            return None;
+            return (0, None);
         }
         let start = self.world.tables().base().def();
-        let accepted = (0..TRIALS).find_map(|trial| {
-            let Step { draft, twice, .. } =
-                self.scenario.schedule(Seed(1), trial, start).script.steps.swap_remove(index);
+        let (mut refused, mut warning) = (1, None);
+        for trial in 0..TRIALS {
+            let step = self.scenario.schedule(Seed(1), trial, start).script.steps.swap_remove(index);
             // A fault would hide that nothing refuses the call.
             let mut world = self.world.clone().without_faults();
-            if twice {
-                self.engine.call(&mut world, &draft);
+            if step.twice {
+                self.engine.call(&mut world, &step.draft);
             }
-            let reply = self.engine.call(&mut world, &draft);
-            (reply.took_effect() && reply.state_changed == Some(true)).then_some(draft)
-        });
-        let message = format!("nothing refuses this mistake: {}", accepted?.wire_text());
+            let reply = self.engine.call(&mut world, &step.draft);
+            refused = refused.min(u32::from(reply.response.is_error && !step.twice));
+            if reply.took_effect() && reply.state_changed == Some(true) {
+                let message = format!("nothing refuses this mistake: {}", step.draft.wire_text());
+                warning.get_or_insert((message, None));
+            } else if let Some((message, help)) = self.unrepairable(&step, &reply) {
+                warning.get_or_insert((message, Some(format!("{help}; {SAYS_CONTROL}"))));
+            }
+        }
         let key = if planned.mistakes.is_empty() { "draw" } else { "mistakes" };
-        Some(document.at_value(&child(&child("/script", index), key), message, None))
+        let at = child(&child("/script", index), key);
+        (refused, warning.map(|(message, help)| document.at_value(&at, message, help)))
+    }
+
+    /// Returns why no simulated reader can repair a refused mistake, with help: the right value is neither told nor looked up, or another action
+    /// asks for what the step does not have.
+    fn unrepairable(&self, step: &Step, reply: &GuardedReply) -> Option<(String, String)> {
+        let (sent, meant) = (step.draft.object()?, step.intended.object()?);
+        let action = self.scenario.action_of(&step.draft).filter(|_| !self.scenario.is_control())?;
+        let is_meant = self.scenario.action_of(&step.intended).is_some_and(|meant| std::ptr::eq(meant, action));
+        match &reply.failure {
+            Some(Failure::Validation { issues, .. }) if !is_meant => {
+                let missing = issues.iter().find(|issue| {
+                    let argument = issue.path.split('.').next().unwrap_or_default();
+                    matches!(issue.kind, IssueKind::Missing { .. }) && !meant.contains_key(argument)
+                })?;
+                let (argument, name) = (plain_text(&missing.path), plain_text(&action.name));
+                let message =
+                    format!("`{name}` asks for `{argument}`, which a simulated reader does not know in this step");
+                let help = "give the mistaken call all of its arguments: `value: {tool: …, action: …, arguments: {…}}`";
+                Some((message, help.to_owned()))
+            }
+            Some(Failure::Tool(failure))
+                if is_meant
+                    && failure.recovery_is_generated
+                    && failure.code.as_deref() == Some(Code::NotFound.name()) =>
+            {
+                let is_mistaken = |name: &&str| meant.get(*name).is_some_and(|meant| Some(meant) != sent.get(*name));
+                let mut unknown = identifiers(action, meant).into_keys().filter(is_mistaken);
+                let argument = plain_text(unknown.find(|name| !step.find.contains_key(*name))?);
+                let message = format!("no simulated reader finds the right `{argument}` after this mistake");
+                let help = format!("say where it is looked up: `find: {{{argument}: {{column: …, matching: {{…}}}}}}`");
+                Some((message, help))
+            }
+            _ => None,
+        }
     }
 }

@@ -9,6 +9,7 @@ use healbench_text::{nearest_name, plain_text};
 use serde_json::Value;
 
 use crate::Diagnostic;
+use crate::compile::declared;
 use crate::expectation::Expectation;
 use crate::generate::TablePlan;
 use crate::locate::{Document, child};
@@ -143,7 +144,7 @@ fn arguments_without_effect(
     let parts = ["rules", "meanwhile", "handler"];
     let rest: String =
         parts.iter().filter_map(|part| document.value.pointer(&child(at, part))).map(Value::to_string).collect();
-    let names = action.input["properties"].as_object().into_iter().flatten().map(|(name, _)| name.as_str());
+    let names = declared(&action.input).map(|(name, _)| name);
     let unused = names.filter(|name| {
         !PAGING.contains(name) && !filters.iter().any(|filter| filter.argument == *name) && !rest.contains(name)
     });

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use healbench_core::{Claim, DrawKey, FormerScenario, Seed, ToolCall, ToolSpec, fingerprint};
 use healbench_engine::contract::ContractAwareness;
-use healbench_engine::definition::{Clock, FaultDef, Tool, WorldDef};
+use healbench_engine::definition::{Action, Clock, FaultDef, Tool, WorldDef};
 use healbench_engine::{GuardedReply, Simulator, StateCheck, WorldBase};
 
 use crate::expectation::{EpisodeState, Expectation, Results};
@@ -189,16 +189,21 @@ impl Scenario {
 
     /// Returns what a call and its reply, as the guardrails gave it, mean for each of the rows to verify.
     pub fn verifications(&self, call: &ToolCall, reply: &GuardedReply) -> Vec<Verification> {
-        let tool = self.tools.iter().find(|tool| tool.name == call.tool);
-        let action = tool.and_then(|tool| match &tool.discriminator {
+        let action = self.action_of(call);
+        let of_row = |row: &Verified| action.map_or(Verification::None, |action| row.of_call(action, call, reply));
+        self.rows_to_verify().map(of_row).collect()
+    }
+
+    /// Returns the action that a call selects.
+    pub(crate) fn action_of(&self, call: &ToolCall) -> Option<&Action> {
+        let tool = self.tools.iter().find(|tool| tool.name == call.tool)?;
+        match &tool.discriminator {
             None => tool.actions.first(),
             Some(field) => {
                 let name = call.object()?.get(field)?.as_str()?;
                 tool.actions.iter().find(|action| action.name == name)
             }
-        });
-        let of_row = |row: &Verified| action.map_or(Verification::None, |action| row.of_call(action, call, reply));
-        self.rows_to_verify().map(of_row).collect()
+        }
     }
 
     fn parts(&self) -> impl Iterator<Item = &Expectation> {
@@ -219,6 +224,11 @@ impl Scenario {
     /// Returns true if a correct result is to say that the task cannot be done.
     pub fn expects_stop(&self) -> bool {
         self.parts().any(|expectation| *expectation == Expectation::Stops)
+    }
+
+    /// Returns true if the author says that no text helps, or that stopping is right.
+    pub(crate) fn is_control(&self) -> bool {
+        self.expects_stop() || self.tags.iter().any(|tag| tag == "control")
     }
 
     /// Returns the number of calls that a perfect agent needs: the steps of the script.

@@ -73,7 +73,7 @@ pub use settings::{ChangedSetting, FITTED, Fitted, changed_settings};
 pub use shard::{Episodes, InvalidShard, MAX_SHARDS, Shards, format_numbers};
 pub use tool_failure::{Code, Severity, ToolFailure, detail_texts};
 pub use turn::{Agent, AgentError, EpisodeStart, Origin, ProgramReport, Turn, TurnCost, Usage};
-pub use value_path::{PathError, ValuePath};
+pub use value_path::{PathError, ValuePath, property, schema_parts};
 
 /// A JSON object that preserves the order of its keys; schemas and error texts depend on that order.
 pub type Object = serde_json::Map<String, serde_json::Value>;

@@ -29,6 +29,33 @@ enum Segment {
 #[error("`{0}` is not a path; write one like `customer`, `lines[1].quantity` or `lines[sku=A-1].quantity`")]
 pub struct PathError(String);
 
+/// Returns the target of a local reference, or the schema itself.
+fn resolve<'s>(schema: &'s Value, root: &'s Value) -> &'s Value {
+    let target = schema["$ref"].as_str().and_then(|reference| root.pointer(reference.strip_prefix('#')?));
+    target.unwrap_or(schema)
+}
+
+/// Returns the schemas that an object of the schema has to fit: the schema, the targets of its local references, and those of `allOf`.
+pub fn schema_parts<'s>(schema: &'s Value, root: &'s Value) -> Vec<&'s Value> {
+    let mut parts = vec![schema];
+    let mut at = 0;
+    while let Some(part) = parts.get(at).copied() {
+        let all = part["allOf"].as_array().into_iter().flatten();
+        for next in std::iter::once(resolve(part, root)).chain(all) {
+            if !parts.iter().any(|known| std::ptr::eq(*known, next)) {
+                parts.push(next);
+            }
+        }
+        at += 1;
+    }
+    parts
+}
+
+/// Returns the schema of a property of an object schema; null if it is not declared.
+pub fn property<'s>(schema: &'s Value, root: &'s Value, name: &str) -> &'s Value {
+    schema_parts(schema, root).into_iter().find_map(|part| part["properties"].get(name)).unwrap_or(&Value::Null)
+}
+
 impl ValuePath {
     /// Parses a path.
     ///
@@ -131,26 +158,21 @@ impl ValuePath {
     /// Returns the schema of the values that the path leads to in an object schema; null if it is not declared. References are
     /// followed, choices are not.
     pub fn schema<'s>(&self, root: &'s Value) -> &'s Value {
-        let resolve = |schema: &'s Value| {
-            let target = schema["$ref"].as_str().and_then(|reference| root.pointer(reference.strip_prefix('#')?));
-            target.unwrap_or(schema)
-        };
-        let first = resolve(&root["properties"][&self.first]);
+        let first = resolve(property(root, root, &self.first), root);
         self.segments.iter().fold(first, |schema, segment| match segment {
-            Segment::Name(name) => resolve(&schema["properties"][name]),
-            Segment::Index(index) if !schema["prefixItems"][index].is_null() => resolve(&schema["prefixItems"][index]),
-            Segment::Index(_) | Segment::Each | Segment::Where(..) => resolve(&schema["items"]),
+            Segment::Name(name) => resolve(property(schema, root, name), root),
+            Segment::Index(index) if !schema["prefixItems"][index].is_null() => {
+                resolve(&schema["prefixItems"][index], root)
+            }
+            Segment::Index(_) | Segment::Each | Segment::Where(..) => resolve(&schema["items"], root),
         })
     }
 
     /// Returns the first name of the path that an object schema does not declare inside of an argument, with the names that
     /// it declares there. Choices and objects without declared properties may have any.
     pub fn undeclared<'s>(&'s self, root: &'s Value) -> Option<(&'s str, &'s Object)> {
-        let resolve = |schema: &'s Value| {
-            let target = schema["$ref"].as_str().and_then(|reference| root.pointer(reference.strip_prefix('#')?));
-            target.unwrap_or(schema)
-        };
-        let mut schema = resolve(&root["properties"][&self.first]);
+        let resolve = |schema: &'s Value| resolve(schema, root);
+        let mut schema = resolve(property(root, root, &self.first));
         for segment in &self.segments {
             let (properties, name) = match segment {
                 Segment::Name(name) => (&schema["properties"], Some(name)),

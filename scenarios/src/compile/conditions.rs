@@ -450,13 +450,15 @@ impl Compiler<'_> {
 
 /// Returns what stands in braces and seems to be a placeholder without being one.
 fn lookalikes(text: &str) -> impl Iterator<Item = &str> {
-    let inner = text.split('{').skip(1).filter_map(|rest| Some(rest.split_once('}')?.0));
+    let inner = text.match_indices('{').filter_map(|(at, _)| Some(text[at + 1..].split_once('}')?.0));
     inner.filter(|inner| {
-        let name = inner.trim().split_once('.').map(|(name, _)| name);
+        // Of two braces, one stands.
+        let meant = inner.trim_start_matches('{').trim();
+        let name = meant.split_once('.').map(|(name, _)| name);
         let is_reference =
             |name: &str| REFERENCES.iter().chain(&OTHER_NAMES).any(|known| known.eq_ignore_ascii_case(name));
-        let seems = name.is_some_and(is_reference) || inner.trim() == "sent";
-        seems && placeholders(&format!("{{{inner}}}")).is_empty()
+        let seems = name.is_some_and(is_reference) || meant == "sent";
+        seems && (inner.starts_with('{') || placeholders(&format!("{{{inner}}}")).is_empty())
     })
 }
 

@@ -1,4 +1,4 @@
-use healbench_core::Object;
+use healbench_core::schema_parts;
 use healbench_engine::definition::{Code, Effects, Filter, Handler, Relation, Rule, Severity, ToolFailure};
 use indexmap::IndexMap;
 use serde_json::Value;
@@ -136,7 +136,7 @@ fn filters(
         }
     }
     let mut filters = Vec::new();
-    for argument in properties(input) {
+    for (argument, _) in super::handlers::declared(input) {
         match declared.shift_remove(argument) {
             Some(file) => filters.push(Filter {
                 argument: argument.to_owned(),
@@ -274,15 +274,16 @@ fn rule(compiler: &mut Compiler<'_>, pointer: &str, file: RuleFile, names: Names
     exists.then_some(Rule::Missing { table: missing.table, argument: missing.argument })
 }
 
-/// Returns the declared arguments of an input schema.
-pub(super) fn properties(input: &Value) -> impl Iterator<Item = &str> {
-    input["properties"].as_object().into_iter().flat_map(Object::keys).map(String::as_str)
+/// Returns the declared arguments of an input schema, with their schemas.
+pub(crate) fn declared(input: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    let parts = schema_parts(input, input).into_iter().filter_map(|part| part["properties"].as_object());
+    parts.flatten().map(|(name, schema)| (name.as_str(), schema))
 }
 
 pub(super) fn is_declared(input: &Value, argument: &str) -> bool {
-    properties(input).any(|name| name == argument)
+    declared(input).any(|(name, _)| name == argument)
 }
 
 pub(super) fn declared_help(input: &Value, argument: &str) -> Option<String> {
-    suggest::help(argument, properties(input))
+    suggest::help(argument, declared(input).map(|(name, _)| name))
 }

@@ -12,6 +12,7 @@ mod world;
 
 pub(crate) use claims::MAX_CLAIMED;
 pub(crate) use expect::EXPECTATIONS;
+pub(crate) use handlers::declared;
 use healbench_core::{FormerScenario, canonical_json};
 use healbench_engine::contract::ContractAwareness;
 use healbench_engine::definition::{Clock, WorldDef};

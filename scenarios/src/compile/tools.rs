@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::Compiler;
 use super::conditions::Names;
-use super::handlers::{handler, rules, warning};
+use super::handlers::{declared, handler, is_declared, rules, warning};
 use super::world::Tables;
 use crate::file::{ActionFile, EntitlementFile, PresenterFile, PreviousActionFile, PreviousFile, ToolFile};
 use crate::locate::child;
@@ -282,7 +282,7 @@ fn input(compiler: &mut Compiler<'_>, pointer: &str, file: Object, discriminator
         }
         return None;
     }
-    if let Some(discriminator) = discriminator.filter(|name| !input["properties"][*name].is_null()) {
+    if let Some(discriminator) = discriminator.filter(|name| is_declared(&input, name)) {
         let at = child(&child(pointer, "properties"), discriminator);
         let help = "rename the property, or name another `discriminator` for the tool".to_owned();
         compiler.at_key(&at, format!("`{discriminator}` selects the action and cannot be a property as well"), help);
@@ -299,10 +299,9 @@ fn input(compiler: &mut Compiler<'_>, pointer: &str, file: Object, discriminator
         let help = format!("{help}a keyword of your own begins with `x-`");
         compiler.at_key(&format!("{pointer}{at}"), format!("`{keyword}` is no keyword of JSON Schema"), help);
     }
-    let declared: BTreeSet<&String> = input["properties"].as_object().into_iter().flat_map(Object::keys).collect();
     for (index, name) in input["required"].as_array().into_iter().flatten().enumerate() {
-        if let Some(name) = name.as_str().filter(|name| !declared.contains(&(*name).to_owned())) {
-            let known = declared.iter().map(|name| name.as_str());
+        if let Some(name) = name.as_str().filter(|name| !is_declared(&input, name)) {
+            let known = declared(&input).map(|(name, _)| name);
             compiler.report_unknown(&child(&child(pointer, "required"), index), "property", name, known);
         }
     }

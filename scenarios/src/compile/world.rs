@@ -4,6 +4,7 @@ use healbench_core::canonical_json;
 use healbench_engine::definition::TableDef;
 use serde_json::Value;
 
+use super::handlers::declared;
 use super::{Compiler, short_json};
 use crate::file::{FieldFile, GenerateFile, TableFile};
 use crate::generate::{ColumnGenerator, Sequence, TablePlan};
@@ -95,9 +96,10 @@ fn written_columns(content: &Value) -> BTreeMap<String, BTreeSet<String>> {
         let handler = &action["handler"];
         let lists = [&handler["also"], &action["meanwhile"]].into_iter().filter_map(Value::as_array);
         let also = lists.flatten().map(|write| (write, &Value::Null));
-        for (write, arguments) in also.chain([(handler, &action["input"]["properties"])]) {
-            let columns =
-                [&write["set"], arguments].into_iter().filter_map(Value::as_object).flat_map(|map| map.keys().cloned());
+        for (write, input) in also.chain([(handler, &action["input"])]) {
+            let set = write["set"].as_object().into_iter().flat_map(|map| map.keys().map(String::as_str));
+            let arguments = declared(input).map(|(name, _)| name);
+            let columns: Vec<String> = set.chain(arguments).map(str::to_owned).collect();
             for table in ["insert", "update"].into_iter().filter_map(|kind| write[kind].as_str()) {
                 written.entry(table.to_owned()).or_default().extend(columns.clone());
             }

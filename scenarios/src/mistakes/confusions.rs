@@ -50,7 +50,7 @@ fn column(table: &TableDef, column: &str) -> Vec<Value> {
 }
 
 pub(super) fn other_kind_id(target: &Target<'_>, params: &MistakeParams) -> Planned {
-    let identifiers = identifiers(target);
+    let identifiers = identifiers(target.action, target.arguments);
     plan(target, params, "an identifier while another table has rows of its type", |name, _| {
         let Some(own) = identifiers.get(name) else { return Vec::new() };
         let others = target.world.tables.iter().filter(|table| table.name != *own);

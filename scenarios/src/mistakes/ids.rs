@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use healbench_core::{Draws, canonical_json};
-use healbench_engine::definition::{Handler, Rule};
+use healbench_core::{Draws, Object, canonical_json};
+use healbench_engine::definition::{Action, Handler, Rule};
 use serde_json::{Value, json};
 
 use super::{Edit, InapplicableMistake, MistakeParams, MutationPlan, Target};
@@ -12,7 +12,7 @@ pub(super) fn unknown_id(target: &Target<'_>, params: &MistakeParams) -> Result<
     if target.on_server {
         return on_server(target, params);
     }
-    let identifiers = identifiers(target);
+    let identifiers = identifiers(target.action, target.arguments);
     if let Some(field) = &params.field
         && !identifiers.contains_key(field.as_str())
     {
@@ -55,19 +55,19 @@ fn on_server(target: &Target<'_>, params: &MistakeParams) -> Result<MutationPlan
     }
 }
 
-/// Returns the arguments of the call that identify a row, with their tables.
-pub(super) fn identifiers<'a>(target: &Target<'a>) -> BTreeMap<&'a str, &'a str> {
-    let of_handler = match &target.action.handler {
+/// Returns the arguments of a call of the action that identify a row, with their tables.
+pub(crate) fn identifiers<'a>(action: &'a Action, arguments: &Object) -> BTreeMap<&'a str, &'a str> {
+    let of_handler = match &action.handler {
         Handler::Get { table, by } | Handler::Update { table, by } | Handler::Delete { table, by } => {
             Some((by.as_str(), table.as_str()))
         }
         _ => None,
     };
-    let of_rules = target.action.rules.iter().filter_map(|rule| match rule {
+    let of_rules = action.rules.iter().filter_map(|rule| match rule {
         Rule::Missing { table, argument } => Some((argument.as_str(), table.as_str())),
         _ => None,
     });
-    of_rules.chain(of_handler).filter(|(argument, _)| target.arguments.contains_key(*argument)).collect()
+    of_rules.chain(of_handler).filter(|(argument, _)| arguments.contains_key(*argument)).collect()
 }
 
 fn is_key(target: &Target<'_>, table: &str, value: &Value) -> bool {

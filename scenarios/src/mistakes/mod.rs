@@ -16,15 +16,18 @@ mod similar;
 mod stale;
 mod values;
 
+pub(crate) use ids::identifiers;
 pub use kind::{MISTAKES, MistakeEntry, MistakeKind};
 pub(crate) use mutate::{Edit, ExistingKeys, Mutation, MutationPlan, mutate};
 
 use std::borrow::Cow;
 
-use healbench_core::{Object, ValuePath};
+use healbench_core::{Object, ValuePath, property, schema_parts};
 use healbench_engine::definition::{Action, Rule, Tool, WorldDef};
 use jsonschema::Validator;
 use serde_json::Value;
+
+use crate::compile::declared;
 
 /// The step that a mistake changes.
 pub(crate) struct Target<'a> {
@@ -50,7 +53,7 @@ pub(crate) struct Target<'a> {
 impl Target<'_> {
     /// Returns the declared properties of the action.
     fn properties(&self) -> impl Iterator<Item = (&str, &Value)> {
-        self.action.input["properties"].as_object().into_iter().flatten().map(|(name, schema)| (name.as_str(), schema))
+        declared(&self.action.input)
     }
 
     /// Returns the names of the call's arguments, and then of those that it leaves out.
@@ -61,15 +64,15 @@ impl Target<'_> {
 
     /// Returns the declared schema of an argument, or `null` if there is none.
     fn schema(&self, argument: &str) -> &Value {
-        &self.action.input["properties"][argument]
+        property(&self.action.input, &self.action.input, argument)
     }
 
     /// Returns true if the schema or a rule requires an argument.
     fn is_required(&self, argument: &str) -> bool {
         let by_rule = |rule: &Rule| matches!(rule, Rule::Required { argument: required } if required == argument);
-        let required = self.action.input["required"].as_array();
-        required.is_some_and(|required| required.iter().any(|name| name == argument))
-            || self.action.rules.iter().any(by_rule)
+        let parts = schema_parts(&self.action.input, &self.action.input);
+        let mut required = parts.into_iter().filter_map(|part| part["required"].as_array()).flatten();
+        required.any(|name| name == argument) || self.action.rules.iter().any(by_rule)
     }
 
     /// Returns true if the schema rejects the intended arguments with `argument`, a name or a path, set to `value`.

@@ -1,6 +1,6 @@
 //! What `validate` finds beyond the loader: scripts that cannot succeed, tasks that are done from the start.
 
-use healbench_scenarios::Findings;
+use healbench_scenarios::{Findings, load_variants};
 
 use super::*;
 
@@ -260,4 +260,115 @@ fn a_placeholder_in_capitals_is_reported() {
         let problems = load_str("test.yaml", &text, Syntax::Yaml).unwrap_err();
         assert!(problems[0].message.contains(&format!("`{{{other}}}` is shown as it stands")), "{problems:?}");
     }
+}
+
+/// A list shows the ids, so that only a step that does not say so cannot be repaired.
+#[test]
+fn mistakes_that_no_reader_can_repair_are_warned_about() {
+    const IDS: &str = include_str!("../../examples/market-ids.yaml");
+    let variants = |text: &str| load_variants("test.yaml", text, Syntax::Yaml).unwrap();
+    let warnings = |text: &str| -> Vec<String> {
+        let warnings = variants(text).into_iter().flat_map(|one| one.findings().warnings);
+        warnings.map(|warning| warning.message.split(" (in").next().unwrap().to_owned()).collect()
+    };
+    let without = IDS.replace("    find: {farm: {column: id, matching: {name: Hill}}}\n", "");
+    assert_eq!(warnings(&without), ["no simulated reader finds the right `farm` after this mistake"; 2]);
+    assert!(warnings(IDS).is_empty() && warnings(&format!("{without}tags: [control]\n")).is_empty());
+    // A mistake that the schema refuses is told.
+    let missing = without.replace("kind: \"{each.mistake}\"", "kind: missing");
+    assert!(warnings(&missing).is_empty(), "{:?}", warnings(&missing));
+    // Another action asks for more than the step has.
+    let other = |value: &str| {
+        warnings(
+            &IDS.replace("{kind: \"{each.mistake}\", field: farm}", &format!("{{kind: other_tool, value: {value}}}")),
+        )
+    };
+    assert!(other("market.stalls").is_empty(), "{:?}", other("market.stalls"));
+    let asks = "`pay` asks for `fee`, which a simulated reader does not know in this step";
+    let step = "action: approve, arguments: {id: V-7}}\n";
+    let skipped = STATES.replace("required: [id]}, handler: {update", "required: [id, fee]}, handler: {update");
+    let skipped = skipped.replace(
+        "pay: {description: Pay., input: {properties: {",
+        "pay: {description: Pay., input: {properties: {fee: {type: integer}, ",
+    );
+    let skipped = skipped.replace("action: pay, arguments: {id: V-7}", "action: pay, arguments: {id: V-7, fee: 80}");
+    let mistaken = |value: &str| {
+        findings(&skipped.replace(step, &format!("{step}    mistakes: [{{kind: other_tool, value: {value}}}]\n")))
+            .warnings
+    };
+    assert_eq!(mistaken("visas.pay")[0].message, asks);
+    assert!(mistaken("{tool: visas, action: pay, arguments: {id: V-8, fee: 80}}").is_empty());
+    let few = IDS.replace("max_calls: 6", "max_calls: 1");
+    assert_eq!(warnings(&few), ["with its mistakes, the script makes 2 calls, and the task allows 1"; 2]);
+    assert!(warnings(&IDS.replace("max_calls: 6", "max_calls: 2")).is_empty());
+}
+
+#[test]
+fn what_forbids_a_call_that_cannot_be_is_warned_about() {
+    let expected = |expectation: &str| warnings(LIBRARY, "expect:\n", &format!("expect:\n  - {expectation}\n"));
+    let near = expected("not_called: {tool: books, action: bring_back, arguments: {boook: B-1}}");
+    assert_eq!(near, ["the action declares no argument `boook`, so that no call is meant: did you mean `book`?"]);
+    let typed = expected("at_most: {calls: 1, tool: books, action: bring_back, arguments: {book: 1}}");
+    assert_eq!(typed, ["the input schema rejects 1, so that no call is meant: "]);
+    assert!(expected("not_called: {tool: books, action: bring_back, arguments: {book: B-9}}").is_empty());
+}
+
+#[test]
+fn names_in_rules_and_writes_that_are_nearly_others_are_warned_about() {
+    let found = |from: &str, to: &str| warnings(STATES, from, to);
+    assert!(findings(STATES).warnings.is_empty(), "{:?}", findings(STATES).warnings);
+    assert_eq!(
+        found("Call visas.pay first", "Call visas.pays first"),
+        ["the tool has no action `pays`: did you mean `pay`? Known: `show`, `pay`, `approve`"]
+    );
+    assert_eq!(
+        found("meanwhile: []", "meanwhile: [{update: visas, where: {id: V-9}, set: {stat: paid}}]")[0],
+        "no row of `visas` has `stat`: did you mean `state`? Known: `fee`, `id`, `state`"
+    );
+    let doubled = STATES.replace("{row.state}", "{{row.state}}");
+    let problems = load_str("test.yaml", &doubled, Syntax::Yaml).map(|_| ()).unwrap_err();
+    assert!(problems[0].message == "`{{row.state}` is shown as it stands", "{problems:?}");
+}
+
+const STATES: &str = r#"
+id: consulate/visa
+title: A visa
+task: {prompt: Approve the visa V-7., max_calls: 8}
+tools:
+  visas:
+    description: Visas.
+    actions:
+      show: {description: Show., input: {properties: {id: {type: string}}, required: [id]}, handler: {get: visas}, read_only: true}
+      pay: {description: Pay., input: {properties: {id: {type: string}}, required: [id]}, handler: {update: visas, set: {state: paid}}}
+      approve:
+        description: Approve.
+        input: {properties: {id: {type: string}}, required: [id]}
+        rules: [{deny: {when: {row: {state: {not: paid}}}, code: STATE, message: "It is {row.state}.", recovery: Call visas.pay first.}}]
+        meanwhile: []
+        handler: {update: visas, set: {state: approved}}
+world: {visas: {rows: [{id: V-7, state: submitted, fee: 80}]}}
+expect: [{row: {in: visas, where: {id: V-7, state: approved}}}]
+script:
+  - call: {tool: visas, action: pay, arguments: {id: V-7}}
+  - call: {tool: visas, action: approve, arguments: {id: V-7}}
+"#;
+
+/// An argument may be declared behind a reference.
+#[test]
+fn arguments_behind_references_are_known() {
+    let input = "input: {$ref: \"#/$defs/Visa\", $defs: {Visa: {allOf: [{$ref: \"#/$defs/Id\"}], properties: {fees: {enum: [low, high]}}}, Id: {type: object, properties: {id: {type: string}}, required: [id]}}}";
+    let text = STATES.replacen(
+        "input: {properties: {id: {type: string}}, required: [id]}, handler: {update",
+        &format!("{input}, handler: {{update"),
+        1,
+    );
+    let missing = "arguments: {id: V-7}}\n  - call: {tool: visas, action: approve";
+    let text = text.replace(missing, &format!("arguments: {{id: V-7}}}}\n    mistakes: [missing]{}", &missing[21..]));
+    assert!(text.contains("mistakes: [missing]"), "{text}");
+    // `fees` is a column that an update may write, and nearly another one.
+    let text = text.replace("state: approved}}}]", "state: approved}}}, {no_row: {in: visas, where: {fees: high}}}]");
+    assert!(findings(&text).warnings.is_empty(), "{:?}", findings(&text).warnings);
+    let rule = text.replace("{row: {state: {not: paid}}}", "{fees: hihg}");
+    let problems = load_str("test.yaml", &rule, Syntax::Yaml).map(|_| ()).unwrap_err();
+    assert!(problems[0].message.contains("declares no argument `fees`"), "{problems:?}");
 }
