@@ -1,13 +1,15 @@
 //! Prints the answers of a scenario to the calls of its script, and to the mistakes.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use healbench_core::{EnvironmentKind, Seed, ToolCall};
+use healbench_core::{EnvironmentKind, Object, Seed, ToolCall};
 use healbench_runner::{
-    Answered, Axes, EnvironmentFactory, Explanation, ScenarioContext, build_plan, server_environments,
+    Answered, Axes, EnvironmentFactory, ExplainedStep, Explanation, ScenarioContext, build_plan, server_environments,
 };
 use healbench_scenarios::Scenario;
 use healbench_text::plain_text;
+use serde_json::Value;
 
 use crate::args::ExplainArgs;
 use crate::conditions::{NamedFiles, conditions_of, short_labels, vary};
@@ -49,8 +51,11 @@ pub(crate) fn explain(args: &ExplainArgs, terminal: &Terminal) -> Result<ExitSta
 fn render(scenario: &Scenario, label: &str, explained: &Explanation) -> String {
     let mut out = format!("{} · {label}\n{}\n\n", plain_text(&scenario.id), plain_text(&scenario.task.prompt));
     for (index, step) in explained.steps.iter().enumerate() {
-        for answered in &step.mistakes {
-            add(&mut out, &format!("{} mistake", index + 1), answered);
+        for (alike, mistake) in kinds(step) {
+            let alike = if alike > 1 { format!(" (one of {alike} alike)") } else { String::new() };
+            for answered in mistake {
+                add(&mut out, &format!("{} mistake{alike}", index + 1), answered);
+            }
         }
         for answered in &step.answers {
             add(&mut out, &format!("{}", index + 1), answered);
@@ -61,6 +66,41 @@ fn render(scenario: &Scenario, label: &str, explained: &Explanation) -> String {
         unmet => _ = writeln!(out, "The calls of the script do not do the task: {}\n", plain_text(&unmet.join("; "))),
     }
     out
+}
+
+/// Returns the mistakes of a step, those once that differ only in what is sent, each with their number and its answers.
+fn kinds(step: &ExplainedStep) -> Vec<(usize, &[Answered])> {
+    let meant = &step.step.intended.arguments;
+    let known = words(meant);
+    let mut kinds: Vec<(String, (usize, &[Answered]))> = Vec::new();
+    for mistake in step.mistakes.chunk_by(|one, next| one.call == next.call) {
+        let sent = &mistake[0].call;
+        let is_changed = |name: &&String| sent.arguments.get(name.as_str()) != meant.get(name.as_str());
+        let changed: Vec<&String> = meant.as_object().into_iter().flat_map(Object::keys).filter(is_changed).collect();
+        let mut new: Vec<String> =
+            words(&sent.arguments).difference(&known).filter(|word| !word.is_empty()).cloned().collect();
+        new.sort_by_key(|word| std::cmp::Reverse(word.len()));
+        let texts = mistake.iter().map(|answered| answered.reply.response.text().into_owned());
+        let texts = texts.map(|text| new.iter().fold(text, |text, word| text.replace(word, "…")));
+        let kind = format!("{}{changed:?}{}", sent.tool, texts.collect::<String>());
+        match kinds.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, (count, _))) => *count += 1,
+            None => kinds.push((kind, (1, mistake))),
+        }
+    }
+    kinds.into_iter().map(|(_, mistake)| mistake).collect()
+}
+
+/// Returns the names and the plain values of arguments.
+fn words(value: &Value) -> BTreeSet<String> {
+    match value {
+        Value::Object(map) => {
+            map.iter().flat_map(|(name, value)| words(value).into_iter().chain([name.clone()])).collect()
+        }
+        Value::Array(items) => items.iter().flat_map(words).collect(),
+        Value::String(text) => [text.clone()].into(),
+        value => [value.to_string()].into(),
+    }
 }
 
 /// Adds a call and its answer.
