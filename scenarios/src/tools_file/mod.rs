@@ -2,6 +2,7 @@
 //! of tools with actions behind a discriminator.
 
 mod listing;
+mod openapi;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +20,7 @@ use crate::Diagnostic;
 use crate::diagnostic::{MAX_PROBLEMS, in_order};
 use crate::load::not_utf8;
 use crate::load_error::LoadError;
-use crate::locate::{Document, child, diagnostic, json_document};
+use crate::locate::{Document, Syntax, child, diagnostic, json_document, parse};
 
 /// The tools of a file.
 #[derive(Debug, Clone)]
@@ -34,8 +35,8 @@ pub struct ToolList {
     pub sources: BTreeMap<String, String>,
 }
 
-/// Loads a JSON file with tools: a list of them, the result or response of MCP's `tools/list`, several of these one after
-/// the other, or the tools of a request to a model.
+/// Loads a file with tools: in JSON, a list of them, the result or response of MCP's `tools/list`, several of these one after
+/// the other, or the tools of a request to a model; in JSON or YAML, an OpenAPI document, whose operations are the tools.
 ///
 /// Each tool has a `name`, a `description`, and either a schema of its arguments (`inputSchema`, or the key of another API)
 /// or `actions`: a map from action to input schema, with the discriminator `action`. Schemas of older drafts of JSON Schema
@@ -65,13 +66,19 @@ pub fn load_tools(path: &Path) -> Result<ToolList, LoadError> {
 /// Returns the problems, sorted by position, if there is no valid tool, or if there are too many problems; at least one.
 pub fn load_tools_str(path_label: &str, text: &str) -> Result<ToolList, Vec<Diagnostic>> {
     let text = &*normal_text(text);
-    let json = event_data(text);
+    let is_yaml = path_label.ends_with(".yaml") || path_label.ends_with(".yml");
+    let json = if is_yaml { Cow::Borrowed(text) } else { event_data(text) };
     if json.trim().is_empty() {
         let help = "a list of tools, or the answer of a server to `tools/list`".to_owned();
         return Err(vec![diagnostic(path_label, text, 0..0, "the file is empty".to_owned(), Some(help))]);
     }
-    let document = json_document(path_label, &json, true).map_err(|diagnostic| vec![diagnostic])?;
-    let (entries, mut problems) = listing::entries(&document);
+    let document = match is_yaml {
+        true => parse(path_label, &json, Syntax::Yaml),
+        false => json_document(path_label, &json, true),
+    };
+    let document = document.map_err(|diagnostic| vec![diagnostic])?;
+    let is_openapi = openapi::is_document(&document.value);
+    let (entries, mut problems) = if is_openapi { openapi::entries(&document) } else { listing::entries(&document) };
     if entries.is_empty() && problems.is_empty() {
         let empty = [("", &document.value), ("/tools", &document.value["tools"])];
         problems.push(match empty.iter().find(|(_, value)| *value == &json!([])) {
@@ -92,7 +99,7 @@ pub fn load_tools_str(path_label: &str, text: &str) -> Result<ToolList, Vec<Diag
         let mut reader = ToolReader { document: &document, problems: Vec::new() };
         reader.problems.extend(document.duplicates_within(&entry.pointer).take(MAX_PROBLEMS));
         reader.problems.extend(document.too_deep_within(&entry.pointer).take(MAX_PROBLEMS));
-        let tool = reader.tool(&entry);
+        let tool = if is_openapi { reader.operation(&entry) } else { reader.tool(&entry) };
         if let Some(tool) = tool.as_ref().filter(|tool| names.contains(&tool.name)) {
             reader.problem(&child(&entry.pointer, "name"), format!("a second tool `{}`", tool.name), None);
         }

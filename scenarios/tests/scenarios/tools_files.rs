@@ -258,3 +258,67 @@ fn a_bad_tool_is_reported_and_the_others_are_used() {
     assert_snapshot!(lines.join("\n"));
     assert!(load_tools_str("tools.json", &text.replace("good\"", "good\", \"description\": 1")).is_err());
 }
+
+const SHOP: &str = r##"
+openapi: 3.0.3
+info: {title: Shop, version: "1"}
+paths:
+  /orders/{id}:
+    parameters: [{$ref: "#/components/parameters/Id"}]
+    get:
+      summary: Get an order.
+      responses: {"200": {description: OK, content: {application/json: {schema: {$ref: "#/components/schemas/Order"}}}}}
+    put:
+      operationId: orders/replace
+      description: Replace an order.
+      parameters: [{name: X-Trace, in: header, schema: {type: string}}, {name: notify, in: query, description: Tell the customer., schema: {type: boolean}}]
+      requestBody: {required: true, content: {application/json: {schema: {$ref: "#/components/schemas/Order"}}}}
+      responses: {"204": {description: Done}}
+  /tags:
+    post:
+      operationId: addTags
+      requestBody: {required: true, content: {application/json: {schema: {type: array, items: {type: string}}}}}
+components:
+  parameters:
+    Id: {name: id, in: path, required: true, schema: {type: string}}
+  schemas:
+    Order:
+      type: object
+      required: [number, customer, lines]
+      properties:
+        number: {type: integer, readOnly: true}
+        customer: {type: string, example: Ada}
+        note: {type: string, nullable: true}
+        lines: {type: array, items: {$ref: "#/components/schemas/Line"}}
+    Line: {type: object, required: [sku], properties: {sku: {type: string}, parts: {type: array, items: {$ref: "#/components/schemas/Line"}}}}
+"##;
+
+#[test]
+fn operations_of_an_openapi_document_are_tools() {
+    let list = load_tools_str("shop.yaml", SHOP).unwrap();
+    assert!(list.problems.is_empty(), "{:?}", list.problems);
+    let names: Vec<&str> = list.tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(names, ["get_orders_id", "orders_replace", "addTags"]);
+    let [get, replace, tags] = [0, 1, 2].map(|index| &list.tools[index].actions[0]);
+    assert!(get.read_only && !replace.read_only && replace.idempotent);
+    assert_eq!(get.input["required"], json!(["id"]));
+    assert_eq!(replace.input["required"], json!(["id", "customer", "lines"]));
+    let names: Vec<&String> = replace.input["properties"].as_object().unwrap().keys().collect();
+    assert_eq!(names, ["id", "notify", "customer", "note", "lines"]);
+    assert_eq!(replace.input["properties"]["note"]["type"], json!(["string", "null"]));
+    assert_eq!(replace.input["properties"]["notify"]["description"], "Tell the customer.");
+    assert_eq!(replace.input["properties"]["lines"]["items"], json!({"$ref": "#/$defs/Line"}));
+    assert_eq!(replace.input["$defs"].as_object().unwrap().keys().collect::<Vec<_>>(), ["Line"]);
+    assert_eq!(tags.input["required"], json!(["body"]));
+    // The same document as JSON, and what is wrong in it, at its place.
+    let json =
+        load_tools_str("shop.json", &serde_json::to_string(&serde_saphyr::from_str::<Value>(SHOP).unwrap()).unwrap());
+    assert_eq!(json.unwrap().tools, list.tools);
+    let broken =
+        load_tools_str("shop.yaml", &SHOP.replacen("#/components/parameters/Id", "#/components/parameters/Od", 1))
+            .unwrap();
+    assert_eq!((broken.tools.len(), broken.problems[0].line), (1, 6), "{:?}", broken.problems);
+    assert!(broken.problems[0].message.contains("nothing at `#/components/parameters/Od`"));
+    let old = load_tools_str("old.json", r#"{"swagger": "2.0", "paths": {}}"#).unwrap_err();
+    assert_eq!(old[0].message, "only OpenAPI 3 is read");
+}

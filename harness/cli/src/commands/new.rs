@@ -1,3 +1,4 @@
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -6,11 +7,11 @@ use std::time::Duration;
 use healbench_audit::{Base, BaseState, Options, Server};
 use healbench_core::Object;
 use healbench_engine::definition::{Action, Handler, Tool};
-use healbench_engine::{valid_example, validate};
+use healbench_engine::{unknown_keywords, valid_example, validate};
 use healbench_mcp::{McpSession, Supervisor, ToolDefinition};
 use healbench_reader::shipped_profile_text;
-use healbench_scenarios::{Syntax, built_in_suites, examples, load_stored, shipped_files};
-use healbench_text::{nearest_name, plain_text, pluralize, secrets_in_url, shell_quote};
+use healbench_scenarios::{Syntax, built_in_suites, examples, load_stored, load_str, shipped_files};
+use healbench_text::{is_unprintable, nearest_name, plain_text, pluralize, secrets_in_url, shell_quote};
 use serde_json::{Value, json};
 
 use crate::args::NewArgs;
@@ -201,6 +202,7 @@ fn write_simulated(folder: &Path, list: &Path, terminal: &Terminal) -> Result<Ex
         blocks.push_str(&format!("  {}: {keys}\n", json!(tool.name)));
     }
     let id = id_of(&list.file_stem().unwrap_or_default().to_string_lossy(), "tools");
+    let mut reason = None;
     let mut actions: Vec<(&Tool, &Action)> =
         tools.iter().flat_map(|tool| tool.actions.iter().map(move |action| (tool, action))).collect();
     actions.sort_by_key(|(_, action)| (required(&action.input).is_empty(), action.read_only));
@@ -212,14 +214,17 @@ fn write_simulated(folder: &Path, list: &Path, terminal: &Terminal) -> Result<Ex
         }
         let held = "`called`, `row` of a table, or an `answer`";
         let text = scenario_text(&id, &blocks, held, &call, !required(&action.input).is_empty());
-        if load_stored("first.yaml", &text, Syntax::Yaml, None).is_ok() {
+        let problems = load_str("first.yaml", &text, Syntax::Yaml).err();
+        reason = reason.or_else(|| Some(problems.as_ref()?.first()?.message.clone()));
+        if problems.is_none() {
             fs::create_dir_all(folder).map_err(|error| CliError::write(folder, &error))?;
             write_atomically(&file, &text)?;
             terminal.note(&edit_note(&file));
             return Ok(ExitStatus::Success);
         }
     }
-    Err(CliError::new(format_args!("cannot generate a call of a tool of `{}`", list.display()))
+    let reason = reason.map(|reason| format!(": {}", plain_text(&reason))).unwrap_or_default();
+    Err(CliError::new(format_args!("cannot generate a call of a tool of `{}`{reason}", list.display()))
         .help("`healbench new --template library-state` copies a scenario to start from"))
 }
 
@@ -230,7 +235,12 @@ fn tool_keys(tool: &Tool) -> Value {
             Handler::Return(answer) => answer.clone(),
             _ => json!("OK"),
         };
-        let mut keys = json!({"input": action.input, "handler": {"return": answer}});
+        let mut input = action.input.clone();
+        for (at, keyword) in unknown_keywords(&input) {
+            let schema = at.rsplit_once('/').and_then(|(schema, _)| input.pointer_mut(schema)?.as_object_mut());
+            schema.and_then(|schema| schema.shift_remove(&keyword));
+        }
+        let mut keys = json!({"input": input, "handler": {"return": answer}});
         if !action.description.is_empty() {
             keys["description"] = json!(action.description);
         }
@@ -254,7 +264,7 @@ fn scenario_text(id: &str, environment: &str, held: &str, call: &Value, has_requ
         Some(action) => format!("the action {action} of the tool {name}"),
         None => format!("the tool {name}"),
     };
-    format!(
+    let text = format!(
         "# A first scenario: edit the task, the call and what is expected of it.\n\
          id: {id}/first\ntitle: A first call of {}\ntask:\n  prompt: {}\n  max_calls: 6\n\
          {environment}\
@@ -264,7 +274,16 @@ fn scenario_text(id: &str, environment: &str, held: &str, call: &Value, has_requ
          script:\n  - call: {call}{mistakes}\n",
         json!(name),
         json!(format!("Call {called} with {arguments}.")),
-    )
+    );
+    // JSON may hold characters that YAML may not.
+    let is_refused = |c: char| c != '\n' && (is_unprintable(c) || matches!(c, '\u{feff}' | '\u{fffe}' | '\u{ffff}'));
+    text.chars().fold(String::new(), |mut text, c| {
+        match is_refused(c) {
+            true => _ = write!(text, "\\u{:04x}", u32::from(c)),
+            false => text.push(c),
+        }
+        text
+    })
 }
 
 /// Returns the first part of an id, from a name.

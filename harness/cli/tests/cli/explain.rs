@@ -36,6 +36,26 @@ fn what_nobody_can_solve_is_explained_and_reported() {
     assert!(result.err.contains("the calls of the script do not lead to"), "{}", result.err);
 }
 
+/// A name can be misspelt in many ways, and the answers are alike.
+#[test]
+fn mistakes_that_differ_only_in_what_is_sent_are_shown_once() {
+    let sandbox = Sandbox::new();
+    sandbox.ok(&["new", "--template", "market-mistakes"]);
+    let heads = |variant: &str| {
+        let file = format!("market-mistakes.yaml#{variant}");
+        let shown = sandbox.ok(&["explain", &file, "--condition", "fusion", "--trials", "20"]).out;
+        let heads = shown.lines().filter(|line| line.contains(" mistake"));
+        heads.map(|line| line.split_once(':').unwrap().0.to_owned()).collect::<Vec<_>>()
+    };
+    let [misspelt] = &heads("misspelled-field")[..] else { panic!("{:?}", heads("misspelled-field")) };
+    assert!(misspelt.starts_with("3 mistake (one of ") && misspelt.ends_with(" alike)"), "{misspelt}");
+    assert_eq!(heads("missing"), ["3 mistake"]);
+    // Two kinds of mistakes in one argument.
+    sandbox.ok(&["new", "--template", "warehouse-mistakes"]);
+    let shown = sandbox.ok(&["explain", "warehouse-mistakes.yaml", "--condition", "fusion", "--trials", "20"]).out;
+    assert_eq!(shown.matches(" mistake").count(), 2, "{shown}");
+}
+
 #[test]
 fn suites_profiles_and_templates_are_copied_once() {
     let sandbox = Sandbox::new();
@@ -69,9 +89,18 @@ fn a_list_of_tools_becomes_a_scenario_that_the_simulator_runs() {
                   {{"title": {{"type": "string", "minLength": 1}}, "people": {person}}}, "$defs": {{"Person": {{"type": "object"}}}}}}}}]}}}}"#
         ),
     );
+    // Characters that JSON may hold, and YAML may not.
+    sandbox.write("odd.json", "[{\"name\": \"beep\", \"description\": \"A \u{7f}, a \u{85} and a \u{2028}.\", \"inputSchema\": {\"required\": [\"hz\"], \"properties\": {\"hz\": {\"type\": \"integer\", \"nullable\": true}}}}]");
+    sandbox.write("shop.yaml", "openapi: 3.1.0\npaths:\n  /orders:\n    post:\n      operationId: addOrder\n      requestBody:\n        required: true\n        content: {application/json: {schema: {$ref: \"#/components/schemas/Order\"}}}\ncomponents: {schemas: {Order: {type: object, required: [fruit], properties: {fruit: {type: string}}}}}\n");
     // Actions behind a discriminator.
     sandbox.write("notes.json", r#"[{"name": "notes", "description": "Notes.", "actions": {"add": {"required": ["text"], "properties": {"text": {"type": "string"}}}}}]"#);
-    for (list, call) in [("tools.json", "create_event"), ("notes.json", r#""action":"add""#)] {
+    let lists = [
+        ("tools.json", "create_event"),
+        ("odd.json", "\\u007f, a \\u0085 and a \\u2028"),
+        ("shop.yaml", r#"{"tool":"addOrder","arguments":{"fruit":"#),
+        ("notes.json", r#""action":"add""#),
+    ];
+    for (list, call) in lists {
         let made = sandbox.ok(&["new", "--tools", list, "--out", "mine"]);
         assert!(made.err.contains("scenario: mine/first.yaml"), "{}", made.err);
         let text = std::fs::read_to_string(sandbox.path("mine/first.yaml")).unwrap();
