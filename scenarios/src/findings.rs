@@ -14,6 +14,7 @@ use crate::misspelt::misspelt_values;
 use crate::mistakes::identifiers;
 use crate::oddities::oddities;
 use crate::scenario::Scenario;
+use crate::schedule::PlannedStep;
 use crate::verification::VerifiedRows;
 
 /// The findings of [`Scenario::findings`], each in the order of the file.
@@ -284,7 +285,7 @@ impl<'a> Play<'a> {
             if reply.took_effect() && reply.state_changed == Some(true) {
                 let message = format!("nothing refuses this mistake: {}", step.draft.wire_text());
                 warning.get_or_insert((message, None));
-            } else if let Some((message, help)) = self.unrepairable(&step, &reply) {
+            } else if let Some((message, help)) = self.unrepairable(planned, &step, &reply) {
                 warning.get_or_insert((message, Some(format!("{help}; {SAYS_CONTROL}"))));
             }
         }
@@ -295,12 +296,13 @@ impl<'a> Play<'a> {
 
     /// Returns why no simulated reader can repair a refused mistake, with help: the right value is neither told nor looked up, or another action
     /// asks for what the step does not have.
-    fn unrepairable(&self, step: &Step, reply: &GuardedReply) -> Option<(String, String)> {
+    fn unrepairable(&self, planned: &PlannedStep, step: &Step, reply: &GuardedReply) -> Option<(String, String)> {
         let (sent, meant) = (step.draft.object()?, step.intended.object()?);
         let action = self.scenario.action_of(&step.draft).filter(|_| !self.scenario.is_control())?;
         let is_meant = self.scenario.action_of(&step.intended).is_some_and(|meant| std::ptr::eq(meant, action));
         match &reply.failure {
-            Some(Failure::Validation { issues, .. }) if !is_meant => {
+            // Of several that are drawn, others can be repaired.
+            Some(Failure::Validation { issues, .. }) if !is_meant && planned.draw.is_none() => {
                 let missing = issues.iter().find(|issue| {
                     let argument = issue.path.split('.').next().unwrap_or_default();
                     matches!(issue.kind, IssueKind::Missing { .. }) && !meant.contains_key(argument)

@@ -457,7 +457,7 @@ fn lookalikes(text: &str) -> impl Iterator<Item = &str> {
         let name = meant.split_once('.').map(|(name, _)| name);
         let is_reference =
             |name: &str| REFERENCES.iter().chain(&OTHER_NAMES).any(|known| known.eq_ignore_ascii_case(name));
-        let seems = name.is_some_and(is_reference) || meant == "sent";
+        let seems = name.is_some_and(is_reference) || meant.eq_ignore_ascii_case("sent");
         seems && (inner.starts_with('{') || placeholders(&format!("{{{inner}}}")).is_empty())
     })
 }

@@ -278,12 +278,6 @@ fn mistakes_that_no_reader_can_repair_are_warned_about() {
     let missing = without.replace("kind: \"{each.mistake}\"", "kind: missing");
     assert!(warnings(&missing).is_empty(), "{:?}", warnings(&missing));
     // Another action asks for more than the step has.
-    let other = |value: &str| {
-        warnings(
-            &IDS.replace("{kind: \"{each.mistake}\", field: farm}", &format!("{{kind: other_tool, value: {value}}}")),
-        )
-    };
-    assert!(other("market.stalls").is_empty(), "{:?}", other("market.stalls"));
     let asks = "`pay` asks for `fee`, which a simulated reader does not know in this step";
     let step = "action: approve, arguments: {id: V-7}}\n";
     let skipped = STATES.replace("required: [id]}, handler: {update", "required: [id, fee]}, handler: {update");

@@ -8,7 +8,7 @@ use healbench_runner::{
     Answered, Axes, EnvironmentFactory, ExplainedStep, Explanation, ScenarioContext, build_plan, server_environments,
 };
 use healbench_scenarios::Scenario;
-use healbench_text::plain_text;
+use healbench_text::{plain_text, template};
 use serde_json::Value;
 
 use crate::args::ExplainArgs;
@@ -80,8 +80,7 @@ fn kinds(step: &ExplainedStep) -> Vec<(usize, &[Answered])> {
         let mut new: Vec<String> =
             words(&sent.arguments).difference(&known).filter(|word| !word.is_empty()).cloned().collect();
         new.sort_by_key(|word| std::cmp::Reverse(word.len()));
-        let texts = mistake.iter().map(|answered| answered.reply.response.text().into_owned());
-        let texts = texts.map(|text| new.iter().fold(text, |text, word| text.replace(word, "…")));
+        let texts = mistake.iter().map(|answered| template::mask(&answered.reply.response.text(), &new));
         let kind = format!("{}{changed:?}{}", sent.tool, texts.collect::<String>());
         match kinds.iter_mut().find(|(known, _)| *known == kind) {
             Some((_, (count, _))) => *count += 1,
