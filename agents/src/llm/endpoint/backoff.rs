@@ -6,6 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 
+use super::LONGEST_WAIT;
 use crate::llm::limiter::STOP_POLL;
 
 const FIRST: Duration = Duration::from_millis(500);
@@ -100,7 +101,8 @@ fn parse_duration(mut text: &str) -> Option<Duration> {
 }
 
 /// Returns the time until the last of the limits that are used up starts anew; if none says that it is, until the first
-/// does, unless the request failed for another reason. Limits are in pairs of headers whose names say `ratelimit` and
+/// does, unless the request failed for another reason. A limit that is not used up may still be too small for the request,
+/// but asks for no long wait. Limits are in pairs of headers whose names say `ratelimit` and
 /// `reset` or `remaining` (OpenAI, Groq, Anthropic, Mistral, Cerebras, OpenRouter, older drafts of the IETF), and in the
 /// header `ratelimit` of its newer drafts.
 fn reset(headers: &HeaderMap, is_limited: bool, now: SystemTime) -> Option<Duration> {
@@ -109,12 +111,12 @@ fn reset(headers: &HeaderMap, is_limited: bool, now: SystemTime) -> Option<Durat
         headers.keys().map(HeaderName::as_str).filter(|name| name.contains("ratelimit") && name.contains("reset"));
     let pairs = pairs.filter_map(|name| Some((header(name)?, header(&name.replace("reset", "remaining")))));
     let listed = header("ratelimit").into_iter().flat_map(limits);
-    let waits: Vec<(Duration, bool)> = pairs
-        .chain(listed)
-        .filter_map(|(reset, remaining)| Some((until(reset, now)?, remaining == Some("0"))))
-        .collect();
-    let used_up = waits.iter().filter(|(_, used_up)| *used_up).map(|(wait, _)| *wait).max();
-    used_up.or_else(|| waits.iter().map(|(wait, _)| *wait).min().filter(|_| is_limited))
+    let left = |remaining: Option<&str>| remaining?.parse::<f64>().ok();
+    let waits: Vec<(Duration, Option<f64>)> =
+        pairs.chain(listed).filter_map(|(reset, remaining)| Some((until(reset, now)?, left(remaining)))).collect();
+    let used_up = waits.iter().filter(|(_, left)| *left == Some(0.0)).map(|(wait, _)| *wait).max();
+    let asked = waits.iter().filter(|(wait, left)| *wait <= LONGEST_WAIT || left.is_none_or(|left| left <= 0.0));
+    used_up.or_else(|| asked.map(|(wait, _)| *wait).min().filter(|_| is_limited))
 }
 
 /// Returns the times and what is left of the limits in a header `ratelimit`, such as `"default";r=0;t=30`, or
@@ -232,7 +234,12 @@ mod tests {
             ])
         };
         let wait = |remaining, is_limited| requested_wait(&headers(remaining), b"", is_limited, SystemTime::now());
-        assert_eq!([wait("998", false), wait("998", true), wait("0", false)], [None, seconds(3000.0), seconds(3000.0)]);
+        assert_eq!([wait("998", false), wait("998", true), wait("0", false)], [None, None, seconds(3000.0)]);
+        let limits = "\"burst\";r=5;t=2, \"daily\";r=900;t=40000";
+        assert_eq!(requested(&[("ratelimit", limits)], ""), seconds(2.0));
+        let day = [("x-ratelimit-reset-requests", "16h"), ("x-ratelimit-remaining-requests", "17.5")];
+        assert_eq!(requested(&day, ""), None);
+        assert_eq!(requested(&day[..1], ""), seconds(57_600.0));
     }
 
     #[test]
