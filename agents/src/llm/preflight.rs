@@ -11,7 +11,7 @@ use super::endpoint::{AttemptError, Endpoint, RawAnswer, classify};
 use super::lenient_json;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// The longest wait for a server that loads its model, and the time between two questions.
+/// The longest wait for a server that is not ready yet, and the time between two questions.
 const LOADING: Duration = Duration::from_secs(600);
 const LOADING_POLL: Duration = Duration::from_secs(1);
 /// The most models listed when the requested one is missing.
@@ -89,8 +89,8 @@ impl PreflightError {
 
 impl Endpoint {
     /// Requests the server's list of models, or the model's own resource where the API has one. The request costs
-    /// nothing. A server that says that it is loading its model is waited for, at most ten minutes; `note_wait` is then
-    /// called once with what it says.
+    /// nothing. A server that says that it is not ready yet is waited for, at most ten minutes; `note_wait` is then called
+    /// once with what it says.
     ///
     /// # Errors
     /// Returns the problem that would make every request fail.
@@ -101,7 +101,7 @@ impl Endpoint {
             _ => self.fetch(&url, stop).map_err(|error| self.unavailable(&reason(error)))?,
         };
         let started = Instant::now();
-        while is_loading(&answer) && started.elapsed() < LOADING {
+        while is_not_ready(&answer) && started.elapsed() < LOADING {
             if started.elapsed() < LOADING_POLL {
                 note_wait(&classify::message(&answer, &secrets()));
             }
@@ -211,23 +211,39 @@ fn is_unknown_path(answer: &RawAnswer) -> bool {
     !String::from_utf8_lossy(&answer.body).to_lowercase().contains("model")
 }
 
-/// Returns true if a server says that it is loading its model.
-fn is_loading(answer: &RawAnswer) -> bool {
+/// Words of servers that load their model, or that are busy with another request.
+const NOT_YET: [&str; 14] = [
+    "loading model",
+    "loading the model",
+    "is loading",
+    "still loading",
+    "currently loading",
+    "being loaded",
+    "starting",
+    "restarting",
+    "warming up",
+    "initializing",
+    "not ready",
+    "not yet ready",
+    // KoboldCpp.
+    "server is busy",
+    "overloaded",
+];
+
+/// Words of servers that have failed to load it.
+const FAILED: [&str; 4] = ["error loading", "error starting", "error initializing", "failed"];
+
+/// Returns true if a server says that it is not ready yet.
+fn is_not_ready(answer: &RawAnswer) -> bool {
     let text = String::from_utf8_lossy(&answer.body).to_lowercase();
-    let is_said = [
-        "loading model",
-        "loading the model",
-        "is loading",
-        "still loading",
-        "currently loading",
-        "being loaded",
-        "starting",
-        "warming up",
-        "initializing",
-        "not ready",
-        "not yet ready",
-    ];
-    answer.status.as_u16() == 503 && !text.contains("error loading") && is_said.iter().any(|words| text.contains(words))
+    let has = |words: &&str| {
+        let ends = |(at, words): (usize, &str)| {
+            let is_letter = |c: Option<char>| c.is_some_and(char::is_alphabetic);
+            !is_letter(text[..at].chars().next_back()) && !is_letter(text[at + words.len()..].chars().next())
+        };
+        text.match_indices(*words).any(ends)
+    };
+    answer.status.as_u16() == 503 && NOT_YET.iter().any(&has) && !FAILED.iter().any(has)
 }
 
 /// Returns the error in an answer that says it is none.
@@ -295,4 +311,42 @@ fn nearest<'a>(mut known: Vec<&'a str>, wanted: &str) -> Vec<&'a str> {
     });
     known.truncate(MAX_SUGGESTIONS);
     known
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::StatusCode;
+    use reqwest::header::HeaderMap;
+
+    use super::*;
+
+    fn is_waited_for(text: &str) -> bool {
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        is_not_ready(&RawAnswer { status, headers: HeaderMap::new(), body: text.to_owned().into_bytes() })
+    }
+
+    #[test]
+    fn a_server_that_will_be_ready_is_told_from_one_that_will_not() {
+        for text in [
+            r#"{"error": {"message": "Loading model"}}"#,
+            "Service starting, try again shortly",
+            "the backend is restarting",
+            r#"{"detail": {"msg": "Server is busy; please try again later.", "type": "service_unavailable"}}"#,
+            "model is overloaded",
+            "503 not ready",
+        ] {
+            assert!(is_waited_for(text), "{text}");
+        }
+        for text in [
+            "error loading model: out of memory",
+            "worker failed while starting",
+            "error initializing CUDA",
+            "no kickstarting of models here",
+            "reinitializing is off",
+            "no healthy upstream",
+            "",
+        ] {
+            assert!(!is_waited_for(text), "{text}");
+        }
+    }
 }

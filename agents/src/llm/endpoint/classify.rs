@@ -225,7 +225,7 @@ fn status_name(status: StatusCode) -> String {
 
 /// Returns the message in an error's body.
 fn error_message(body: &Value) -> Option<&str> {
-    ["/error/message", "/0/error/message", "/message", "/error", "/detail", "/detail/0/msg"]
+    ["/error/message", "/0/error/message", "/message", "/error", "/detail", "/detail/msg", "/detail/0/msg"]
         .iter()
         .find_map(|path| body.pointer(path).and_then(Value::as_str))
 }
@@ -307,6 +307,9 @@ mod tests {
             (json!({"error": {"message": "no such model", "code": 1}}), "HTTP 404 Not Found: no such model"),
             (json!([{"error": {"message": "no such model"}}]), "HTTP 404 Not Found: no such model"),
             (json!({"detail": "Not Found"}), "HTTP 404 Not Found: Not Found"),
+            // KoboldAI, KoboldCpp; FastAPI.
+            (json!({"detail": {"msg": "Busy.", "type": "x"}}), "HTTP 404 Not Found: Busy."),
+            (json!({"detail": [{"msg": "no body"}]}), "HTTP 404 Not Found: no body"),
             (json!({"odd": 1}), r#"HTTP 404 Not Found: {"odd":1}"#),
         ] {
             assert_eq!(message(&answer(404, &body).unwrap(), &Secrets::default()), expected);
