@@ -170,7 +170,7 @@ const ADVICE: &[(&[&str], &[&str], &str)] = &[
     ),
     (
         &["expected `thinking`"],
-        &["/thinking"],
+        &["/messages"],
         "play with `--opening natural`, since a call that the model did not make has no thinking, or without `thinking`",
     ),
     (
@@ -187,6 +187,12 @@ const NAMED: [&str; 5] = ["model", "deployment", "endpoints found", "function", 
 pub(super) fn advice(status: u16, text: &str, body: &Value) -> Option<&'static str> {
     if matches!(status, 404 | 405) && !NAMED.iter().any(|named| text.contains(named)) {
         return Some("see that `base_url` is the server's address with the path of its API, without that of a request");
+    }
+    // Refusals of a rate say so.
+    if status == 413 && !text.contains("token") {
+        return Some(
+            "see that the server and each proxy before it take longer requests (such as `client_max_body_size` of nginx)",
+        );
     }
     let is_meant = |(words, keys, _): &&(&[&str], &[&str], &str)| {
         words.iter().any(|word| text.contains(word)) && keys.iter().any(|key| body.pointer(key).is_some())
@@ -254,6 +260,10 @@ mod tests {
         assert_eq!(advice(400, "unknown name \"top_p\"", &body), None);
         assert_eq!(advice(400, "the seed vault burned down", &body), None);
         assert!(advice(404, "not found", &body).is_some_and(|advice| advice.contains("`base_url`")));
+        for text in ["<html>413 request entity too large", "maximum request body size 1048576 exceeded", ""] {
+            assert!(advice(413, text, &body).is_some_and(|advice| advice.contains("proxy")), "{text}");
+        }
+        assert_eq!(advice(413, "request too large: limit 6000 tokens per minute, requested 9000", &body), None);
         for text in ["no such model", "code: deploymentnotfound", "no endpoints found matching your data policy"] {
             assert_eq!(advice(404, text, &body), None, "{text}");
         }
@@ -264,7 +274,7 @@ mod tests {
             assert!(advice(status, text, &body).is_some_and(|advice| advice.contains("\"prompt\"")), "{text}");
         }
         assert_eq!(advice(400, "`temperature` is deprecated for this model.", &body), Some("leave out `temperature`"));
-        let thinking = json!({"thinking": {"type": "enabled"}, "tools": []});
+        let thinking = json!({"messages": [], "tools": []});
         let text = "messages.1.content.0.type: expected `thinking` or `redacted_thinking`, but found `tool_use`.";
         assert!(advice(400, text, &thinking).is_some_and(|advice| advice.contains("--opening natural")));
     }
