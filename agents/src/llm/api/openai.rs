@@ -91,12 +91,16 @@ impl ParsedText {
 /// Parses arguments and replaces them with the text to send back.
 ///
 /// Missing arguments are read as an empty object: several servers (vLLM, and OpenRouter for some models) send an empty
-/// string or `null` if the model wrote none, and some join the parts of a stream to `{}{"a": 1}`. To count that as malformed would
-/// measure the server, not the model.
+/// string or `null` if the model wrote none, some join the parts of a stream to `{}{"a": 1}`, and some write the JSON of
+/// arguments as a text once more. To count that as malformed would measure the server, not the model.
 pub(super) fn read_arguments(sent: &mut Value) -> (Arguments, Option<Box<NumberTexts>>) {
     let arguments = match &*sent {
         Value::String(text) if !text.trim().is_empty() => match lenient_json::parse(text.as_bytes()) {
             Ok(Value::Null) => Arguments::Json(Value::Object(Map::new())),
+            Ok(Value::String(inner)) if lenient_json::parse::<Map<String, Value>>(inner.as_bytes()).is_ok() => {
+                *sent = inner.into();
+                return read_arguments(sent);
+            }
             Ok(value) => return (Arguments::Json(value), NumberTexts::of(text)),
             Err(_) => match joined_objects(text) {
                 Some(object) => Arguments::Json(object),

@@ -43,7 +43,11 @@ fn arguments_are_read_in_every_form_that_servers_send() {
         (json!("{\"a\": 1}"), Arguments::Json(json!({"a": 1}))),
         (json!({"a": 1}), Arguments::Json(json!({"a": 1}))),
         (json!("[1, 2]"), Arguments::Json(json!([1, 2]))),
-        (json!("\"{}\""), Arguments::Json(json!("{}"))),
+        // JSON of a text of JSON.
+        (json!("\"{}\""), Arguments::Json(json!({}))),
+        (json!("\"{\\n \\\"a\\\": \\\"b\\\"}\""), Arguments::Json(json!({"a": "b"}))),
+        (json!("\"[1]\""), Arguments::Json(json!("[1]"))),
+        (json!("\"a text\""), Arguments::Json(json!("a text"))),
         (json!("{\"a\": 1"), Arguments::Text("{\"a\": 1".to_owned())),
         (json!("{'a': 1}"), Arguments::Text("{'a': 1}".to_owned())),
         (json!("{\"a\": 1} done"), Arguments::Text("{\"a\": 1} done".to_owned())),
