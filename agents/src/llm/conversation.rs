@@ -90,8 +90,8 @@ pub struct Reply {
     pub usage: Option<Usage>,
     /// The model that answered, by the server's own words.
     pub model: Option<String>,
-    /// True if the calls were not where the API documents them, but in another choice.
-    pub in_other_choice: bool,
+    /// What the server did to the answer, as a word of [`diagnostics`](healbench_core::diagnostics).
+    pub note: Option<&'static str>,
 }
 
 /// The reason why a model stopped generating.

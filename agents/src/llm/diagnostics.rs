@@ -39,7 +39,10 @@ const CALL_MARKS: [&str; 19] = [
 pub(super) fn of_answer(reply: &Reply, model: &str, bytes: usize, has_calls: bool, native: &[Function]) -> Vec<String> {
     let text = reply.message.text.as_str();
     let is_cut = reply.finish_reason == FinishReason::Length;
-    let is_unparsed = reply.finish_reason == FinishReason::Unparsed;
+    let has_note = |word| reply.note == Some(word);
+    let is_unparsed = reply.finish_reason == FinishReason::Unparsed
+        || has_note(diagnostics::UNPARSED)
+        || reply.message.calls.iter().any(|call| call.name.is_empty());
     let is_empty = !has_calls && text.trim().is_empty() && reply.finish_reason == FinishReason::End;
     let calls_in_text = !native.is_empty()
         && (reply.message.calls.iter().any(|call| is_marked(&call.name))
@@ -51,7 +54,7 @@ pub(super) fn of_answer(reply: &Reply, model: &str, bytes: usize, has_calls: boo
         (is_empty, diagnostics::EMPTY),
         (calls_in_text, diagnostics::CALLS_IN_TEXT),
         (is_unparsed, diagnostics::UNPARSED),
-        (reply.in_other_choice, diagnostics::OTHER_CHOICE),
+        (has_note(diagnostics::OTHER_CHOICE), diagnostics::OTHER_CHOICE),
         (few, diagnostics::FEW_TOKENS),
     ];
     let mut found: Vec<String> =
@@ -144,7 +147,7 @@ mod tests {
             finish_reason: FinishReason::End,
             usage: Some(Usage { input: 300, output: 5, ..Usage::default() }),
             model: Some("org/Small-7b-2026-01".to_owned()),
-            in_other_choice: false,
+            note: None,
         };
         change(&mut reply);
         let tool = Function { name: "door".to_owned(), description: String::new(), parameters: json!({}) };

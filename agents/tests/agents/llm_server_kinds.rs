@@ -94,6 +94,32 @@ fn json_under_another_type_and_a_stream_are_answers() {
 }
 
 #[test]
+fn a_call_that_the_server_lost_is_named() {
+    let chat = |message: Value, reason: &str| json!({"choices": [{"message": message, "finish_reason": reason}]});
+    let anthropic = |content: Value| json!({"type": "message", "stop_reason": "tool_use", "content": content});
+    for (api, body, words) in [
+        (Api::OpenaiChat, chat(json!({"content": "I look."}), "tool_calls"), &["unparsed"][..]),
+        (Api::OpenaiChat, chat(json!({"content": null}), "function_call"), &["empty", "unparsed"]),
+        (Api::OpenaiChat, chat(json!({"content": "", "tool_calls": [{"function": {}}]}), "stop"), &["unparsed"]),
+        (
+            Api::OpenaiChat,
+            chat(json!({"tool_calls": [{"function": {"name": "", "arguments": "{"}}]}), "stop"),
+            &["unparsed"],
+        ),
+        (Api::OpenaiChat, chat(json!({"content": "Done."}), "stop"), &[]),
+        (Api::OpenaiChat, chat(call("a"), "tool_calls"), &[]),
+        (Api::Anthropic, anthropic(json!([{"type": "text", "text": "I look."}])), &["unparsed"]),
+        (Api::Anthropic, anthropic(json!([{"type": "tool_use", "id": "a", "name": "f", "input": {}}])), &[]),
+    ] {
+        let text = body.to_string();
+        let server = HostileServer::start(move |_, _| json(200, &text));
+        let mut agent = agent_on(&server, |model| model.api = api);
+        agent.next_turn(&[]).unwrap();
+        assert_eq!(agent.diagnostics(), words, "{body}");
+    }
+}
+
+#[test]
 fn calls_in_another_choice_are_taken_and_ids_of_nine_letters_made() {
     let server = HostileServer::start(|n, _| {
         let choices = match n {

@@ -6,7 +6,7 @@ pub const CUT: &str = "cut";
 pub const EMPTY: &str = "empty";
 /// Calls are in the text of the answer: the server did not read them.
 pub const CALLS_IN_TEXT: &str = "calls_in_text";
-/// The server could not read a call that its model wrote, and did not return it.
+/// The server could not read a call that its model wrote: it did not return it, or without a name.
 pub const UNPARSED: &str = "unparsed";
 /// The calls were in another choice of the answer, and were taken from there.
 pub const OTHER_CHOICE: &str = "other_choice";
@@ -35,7 +35,7 @@ pub fn sentence(word: &str, count: u64) -> String {
         CALLS_IN_TEXT => format!(
             "{answers} {has} calls in the text, which the server did not read: turn its tool call parser on, or set `tools = \"prompt\"`"
         ),
-        UNPARSED => format!("in {answers} the model began a call that the server could not read, and did not return"),
+        UNPARSED => format!("in {answers} the model began a call that the server could not read"),
         OTHER_CHOICE => format!("{answers} had the calls in another choice, where they were taken from"),
         FEW_TOKENS => format!(
             "for {answers} the server counted far fewer tokens than were sent: it may cut them to the context of the server (`num_ctx`)"

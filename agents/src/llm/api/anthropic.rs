@@ -4,7 +4,7 @@
 //! blocks, but rejects both in requests. They are omitted, and so are messages that become empty. Adjacent user
 //! messages are then merged into one.
 
-use healbench_core::{Object, Usage};
+use healbench_core::{Object, Usage, diagnostics};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -216,7 +216,9 @@ pub(super) fn reply(body: &Value) -> Result<Reply, UnreadableResponse> {
         *arguments = Arguments::Text(torn.to_string());
     }
     let model = model.as_str().map(str::to_owned);
-    Ok(Reply { message, finish_reason, usage: read_usage(&usage), model, in_other_choice: false })
+    let is_call_missing = message.calls.is_empty() && stop_reason.as_deref() == Some("tool_use");
+    let note = is_call_missing.then_some(diagnostics::UNPARSED);
+    Ok(Reply { message, finish_reason, usage: read_usage(&usage), model, note })
 }
 
 fn error(body: &Value) -> String {

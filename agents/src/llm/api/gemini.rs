@@ -312,7 +312,7 @@ pub(super) fn reply(body: &Value) -> Result<Reply, UnreadableResponse> {
         let message = read_message(response.response_id.as_deref(), candidate, finish);
         let finish_reason =
             if let Finish::Stopped(finish_reason) = finish { finish_reason } else { FinishReason::Unparsed };
-        return Ok(Reply { message, finish_reason, usage, model, in_other_choice: false });
+        return Ok(Reply { message, finish_reason, usage, model, note: None });
     }
     match response.prompt_feedback.and_then(|feedback| feedback.block_reason) {
         Some(reason) => Ok(Reply {
@@ -320,7 +320,7 @@ pub(super) fn reply(body: &Value) -> Result<Reply, UnreadableResponse> {
             finish_reason: FinishReason::Refusal,
             usage,
             model,
-            in_other_choice: false,
+            note: None,
         }),
         None => Err(UnreadableResponse("it has no candidate and does not say why".to_owned())),
     }

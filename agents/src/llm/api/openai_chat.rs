@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use healbench_core::Usage;
+use healbench_core::{Usage, diagnostics};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -288,9 +288,12 @@ pub(super) fn reply(body: &Value) -> Result<Reply, UnreadableResponse> {
         }
         _ => FinishReason::End,
     };
+    let is_call_missing = calls.is_empty() && matches!(reason.as_str(), "tool_calls" | "function_call");
+    let other_choice = in_other_choice.then_some(diagnostics::OTHER_CHOICE);
+    let note = other_choice.or(is_call_missing.then_some(diagnostics::UNPARSED));
     let message = AssistantMessage { text: parsed.text, calls, raw: Some(json(&message)) };
     let usage = response.usage.and_then(|api_usage| api_usage.usage());
-    Ok(Reply { message, finish_reason, usage, model: response.model, in_other_choice })
+    Ok(Reply { message, finish_reason, usage, model: response.model, note })
 }
 
 /// Turns the only call of the API before tools, which some servers still answer with, into a list of calls.

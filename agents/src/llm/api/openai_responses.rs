@@ -203,7 +203,7 @@ pub(super) fn reply(body: &Value) -> Result<Reply, UnreadableResponse> {
     };
     let message = AssistantMessage { text: parsed.text, calls, raw: Some(Value::Array(items)) };
     let usage = response.usage.and_then(|api_usage| api_usage.usage());
-    Ok(Reply { message, finish_reason, usage, model: response.model, in_other_choice: false })
+    Ok(Reply { message, finish_reason, usage, model: response.model, note: None })
 }
 
 fn read_items(items: &mut [Value]) -> Result<(ParsedText, Vec<SentCall>), UnreadableResponse> {
