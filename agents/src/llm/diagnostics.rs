@@ -2,6 +2,8 @@
 
 use healbench_core::{Function, diagnostics};
 
+use serde_json::Value;
+
 use super::{FinishReason, Reply, prompt_tools};
 
 /// The most bytes of a conversation for a token that a server counts. No tokenizer joins more bytes of JSON and English on
@@ -12,8 +14,8 @@ const BYTES_PER_TOKEN: u64 = 10;
 const MAX_NAME: usize = 100;
 
 /// Marks of calls that a server left in a text, in lower case: of Qwen, Hermes, GLM and Granite; MiniMax; Claude; Nemotron;
-/// Mistral; Llama; DeepSeek; gpt-oss; Cohere; Apertus; Phi; Gemma; ReAct.
-const CALL_MARKS: [&str; 19] = [
+/// Mistral; Llama; DeepSeek; gpt-oss; Cohere; Apertus; Phi; Gemma; ReAct; Cline; transcripts.
+const CALL_MARKS: [&str; 23] = [
     "<tool_call",
     "<|tool_call",
     ":tool_call>",
@@ -25,6 +27,7 @@ const CALL_MARKS: [&str; 19] = [
     "<|python_tag|>",
     "<｜tool▁call",
     "<｜dsml｜",
+    "<|dsml|",
     "<|channel|>",
     "<|start|>assistant",
     " to=functions.",
@@ -32,7 +35,10 @@ const CALL_MARKS: [&str; 19] = [
     "<|tools_prefix|>",
     "functools[",
     "```tool_code",
+    "\nbegin_arg:",
     "\naction input:",
+    "<use_mcp_tool>",
+    "[calling tool",
 ];
 
 /// Returns the words of an answer to a request whose conversation has so many bytes. `has_calls` is true if calls were found in it.
@@ -67,10 +73,14 @@ pub(super) fn of_answer(reply: &Reply, model: &str, bytes: usize, has_calls: boo
     found
 }
 
-/// Returns the reasoning that a server of chat completions returned beside the text.
+/// Returns the reasoning beside the text: of chat completions in fields of the message, of Anthropic in blocks.
 fn reasoning(reply: &Reply) -> impl Iterator<Item = &str> {
     let raw = reply.message.raw.as_ref();
-    ["reasoning_content", "reasoning"].into_iter().filter_map(move |key| raw?.get(key)?.as_str())
+    let blocks = raw.and_then(Value::as_array).into_iter().flatten();
+    let objects = raw.into_iter().chain(blocks);
+    objects
+        .flat_map(|object| ["reasoning_content", "reasoning", "thinking"].map(|key| object.get(key)?.as_str()))
+        .flatten()
 }
 
 fn is_marked(text: &str) -> bool {
@@ -82,7 +92,8 @@ fn is_marked(text: &str) -> bool {
 fn has_known_call(text: &str, functions: &[Function]) -> bool {
     let (calls, _) = prompt_tools::parse_calls(text, functions);
     let is_known = |name: &str| functions.iter().any(|function| function.name == name);
-    let in_python = text.trim().strip_suffix(')').or_else(|| text.trim().strip_suffix(")]"));
+    let bare = text.trim().trim_start_matches("```python").trim_matches('`').trim();
+    let in_python = bare.strip_suffix(')').or_else(|| bare.strip_suffix(")]"));
     calls.iter().any(|call| is_known(&call.name))
         || functions.iter().any(|function| has_json_call(text, &function.name))
         || in_python
@@ -179,12 +190,19 @@ mod tests {
             "Action: ```json\n[{\"tool_name\" : \"door\", \"parameters\": {}}]\n```",
             "[door(room=12, state='open')]",
             "```tool_code\ndoor(room=12)\n```",
+            "```python\ndoor(room=12)\n```",
+            "call:door:\nBEGIN_ARG:\n{\"room\": 12}\nEND_ARG",
+            "<|DSML|tool_calls>\n<|DSML|invoke name=\"door\">",
+            "<use_mcp_tool>\n<tool_name>door</tool_name>",
+            "[Calling tool: door with arguments {\"room\": 12}]",
             "Thought: I open it.\nAction: door\nAction Input: {\"room\": 12}",
         ] {
             assert_eq!(found(text, |_| ()), ["calls_in_text"], "{text}");
         }
-        let thought = json!({"reasoning_content": "I open it. <tool_call>{\"name\": \"door\"}</tool_call>"});
-        assert_eq!(found("Done.", |reply| reply.message.raw = Some(thought.clone())), ["calls_in_text"]);
+        let thought = "I open it. <tool_call>{\"name\": \"door\"}</tool_call>";
+        for raw in [json!({"reasoning_content": thought}), json!([{"type": "thinking", "thinking": thought}])] {
+            assert_eq!(found("Done.", |reply| reply.message.raw = Some(raw.clone())), ["calls_in_text"], "{raw}");
+        }
         assert_eq!(found("", |reply| reply.finish_reason = FinishReason::Unparsed), ["unparsed"]);
         assert_eq!(found("Yes.", |reply| reply.usage.as_mut().unwrap().input = 80), ["few_tokens"]);
         for other in ["other", "small-7b-mini", "small-70b", "small-7b-quick"] {
