@@ -2,8 +2,8 @@
 
 use super::wordings::{Wording, says};
 
-/// The statuses of errors about the context length. With 200, gateways pass on errors of others.
-const TOO_LONG_STATUSES: [u16; 5] = [200, 400, 413, 422, 500];
+/// The statuses of errors about the context length. With 200 and 502, gateways pass on errors of others.
+const TOO_LONG_STATUSES: [u16; 6] = [200, 400, 413, 422, 500, 502];
 
 /// Errors about the context length.
 const TOO_LONG: &[Wording] = &[
@@ -101,12 +101,17 @@ const TOO_LONG: &[Wording] = &[
     &["max input characters"],
     // LM Studio.
     &["tokens to keep from the initial prompt"],
+    // Kimi, for the bytes of a request.
+    &["message size", "exceed"],
     // Chinese: the context or the input is over its limit.
     &["上下文", "超"],
     &["超", "上下文"],
     &["输入", "过长"],
     &["超", "最大长度"],
     &["超", "最大输入"],
+    // Japanese, Russian.
+    &["トークン", "上限を超え"],
+    &["слишком длинн"],
 ];
 
 /// Errors that are not about the context length, whatever else they say: limits on a rate.
@@ -243,6 +248,10 @@ mod tests {
             (400, "invalid 'input[3].output': string too long."),
             (400, "请求的上下文长度超过模型限制"),
             (400, "输入内容过长"),
+            (400, "total message size 10176584 exceeds limit 2097152"),
+            (400, "入力トークン数が上限を超えています"),
+            (500, "слишком длинный запрос: 9 токенов при пределе 8"),
+            (502, "badgatewayerror: this model's maximum context length is 8 tokens"),
         ];
         for (status, text) in table {
             assert!(is_too_long(status, text), "{text}");
