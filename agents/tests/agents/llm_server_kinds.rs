@@ -201,6 +201,15 @@ fn counts_are_read_from_where_servers_put_them() {
     assert_eq!(counts(json!({"total_tokens": 79})), Some((50, None, 29)));
     assert_eq!(counts(json!({"prompt_cache_hit_tokens": 40, "total_tokens": 59})), Some((50, Some(40), 9)));
     assert_eq!(counts(json!({"cached_tokens": 30})), Some((50, Some(30), 9)));
+    assert_eq!(counts(json!({"cache_read_input_tokens": 45, "total_tokens": 59})), Some((50, Some(45), 9)));
+    // Numbers of languages without whole numbers.
+    assert_eq!(usage(json!({"prompt_tokens": 50.0, "completion_tokens": "9"})), Some((50, None, 9)));
+    for none in [
+        json!({"prompt_tokens": 50.5, "completion_tokens": 9}),
+        json!({"prompt_tokens": 50, "completion_tokens": "-9"}),
+    ] {
+        assert_eq!(usage(none), None);
+    }
     // Counted in addition to the prompt, and part of the total.
     assert_eq!(counts(json!({"cached_tokens": 60, "total_tokens": 119})), Some((110, Some(60), 9)));
     assert_eq!(counts(json!({"cached_tokens": 40, "total_tokens": 99})), Some((90, Some(40), 9)));

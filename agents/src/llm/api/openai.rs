@@ -52,17 +52,17 @@ pub(super) enum Part {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct InputDetails {
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "count")]
     pub(super) cached_tokens: Option<u64>,
     /// Reported by OpenRouter, and by OpenAI for models with billed cache writes.
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "count")]
     pub(super) cache_write_tokens: Option<u64>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct OutputDetails {
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "count")]
     pub(super) reasoning_tokens: Option<u64>,
 }
 
@@ -170,4 +170,13 @@ pub(super) fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(
     deserializer: D,
 ) -> Result<T, D::Error> {
     Ok(T::deserialize(Value::deserialize(deserializer)?).unwrap_or_default())
+}
+
+/// Deserializes a count, also from a fraction such as `12.0` or a text, as some servers write it.
+pub(super) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    let number = || value.as_f64().or_else(|| value.as_str()?.trim().parse().ok());
+    Ok(value
+        .as_u64()
+        .or_else(|| number().filter(|number| *number >= 0.0 && number.fract() == 0.0).map(|number| number as u64)))
 }

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::openai::{
-    InputDetails, Kind, OutputDetails, ParsedText, Part, arguments_text, check_error, ensure_unique, json, lenient,
-    read, read_arguments,
+    InputDetails, Kind, OutputDetails, ParsedText, Part, arguments_text, check_error, count, ensure_unique, json,
+    lenient, read, read_arguments,
 };
 use super::{Api, ApiRequest, UnreadableResponse};
 use crate::llm::{AssistantMessage, Conversation, FinishReason, Function, Message, Model, Reply, SentCall};
@@ -230,22 +230,26 @@ enum Content {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct ApiUsage {
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "count")]
     prompt_tokens: Option<u64>,
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "count")]
     completion_tokens: Option<u64>,
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "count")]
     total_tokens: Option<u64>,
     /// The names of the responses API, which some gateways use here.
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "count")]
     input_tokens: Option<u64>,
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "count")]
     output_tokens: Option<u64>,
-    /// Cached tokens as Kimi and DeepSeek count them, in place of the details.
-    #[serde(deserialize_with = "lenient")]
+    /// Cached tokens as Kimi, DeepSeek and gateways to Anthropic count them, in place of the details.
+    #[serde(deserialize_with = "count")]
     cached_tokens: Option<u64>,
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "count")]
     prompt_cache_hit_tokens: Option<u64>,
+    #[serde(deserialize_with = "count")]
+    cache_read_input_tokens: Option<u64>,
+    #[serde(deserialize_with = "count")]
+    cache_creation_input_tokens: Option<u64>,
     #[serde(deserialize_with = "lenient")]
     prompt_tokens_details: InputDetails,
     #[serde(deserialize_with = "lenient")]
@@ -368,6 +372,8 @@ impl ApiUsage {
         let completion = self.completion_tokens.or(self.output_tokens)?;
         let InputDetails { cached_tokens, cache_write_tokens: cache_write } = self.prompt_tokens_details;
         let cache_read = cached_tokens.or(self.cached_tokens).or(self.prompt_cache_hit_tokens);
+        let cache_read = cache_read.or(self.cache_read_input_tokens);
+        let cache_write = cache_write.or(self.cache_creation_input_tokens);
         let reasoning = self.completion_tokens_details.reasoning_tokens;
         let excess = self.total_tokens.map_or(0, |total| total.saturating_sub(prompt.saturating_add(completion)));
         let cached = cache_read.unwrap_or_default();

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::openai::{
-    InputDetails, Kind, OutputDetails, ParsedText, Part, arguments_text, check_error, ensure_unique, json, lenient,
-    read, read_arguments,
+    InputDetails, Kind, OutputDetails, ParsedText, Part, arguments_text, check_error, count, ensure_unique, json,
+    lenient, read, read_arguments,
 };
 use super::{ApiRequest, UnreadableResponse};
 use crate::llm::{AssistantMessage, Conversation, FinishReason, Function, Message, Model, Reply, SentCall};
@@ -170,9 +170,9 @@ enum Output {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct ApiUsage {
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "count")]
     input_tokens: Option<u64>,
-    #[serde(deserialize_with = "lenient")]
+    #[serde(deserialize_with = "count")]
     output_tokens: Option<u64>,
     #[serde(deserialize_with = "lenient")]
     input_tokens_details: InputDetails,
