@@ -302,7 +302,8 @@ fn a_request_that_never_works_is_made_once() {
     }
     let (error, received) =
         always(3, || ServerAction::Raw(b"HTTP/1.1 401 X\r\ncontent-length: 100\r\n\r\nno k".to_vec()));
-    assert_eq!((error, received), (EndpointError::Config("HTTP 401 Unauthorized: no k".to_owned()), 1));
+    let config = "HTTP 401 Unauthorized: no k; set TEST_KEY to a key that is valid for this server";
+    assert_eq!((error, received), (EndpointError::Config(config.to_owned()), 1));
 }
 
 #[test]

@@ -219,7 +219,11 @@ impl Endpoint {
                 AttemptOutcome::Fatal(error) => {
                     let answered = !matches!(error, EndpointError::Infra(_) | EndpointError::Stopped);
                     permit.release(if answered { LoadSignal::Answered } else { LoadSignal::Failed });
-                    let advice = refusal.and_then(|(status, text)| wordings::advice(status, &text, &body));
+                    let key = self.model.key_env.as_deref();
+                    let advice = refusal.and_then(|(status, text)| match (status, key) {
+                        (401, Some(key)) => Some(format!("set {key} to a key that is valid for this server")),
+                        _ => wordings::advice(status, &text, &body).map(str::to_owned),
+                    });
                     return Err(match (error, advice) {
                         (EndpointError::Invalid(reason) | EndpointError::Config(reason), Some(advice)) => {
                             EndpointError::Config(format!("{reason}; {advice}"))
