@@ -339,7 +339,7 @@ fn print_losses(lost: &BTreeMap<String, u64>, all: u64, terminal: &Terminal) -> 
         return 0;
     }
     terminal.warn(&format!("{} {} lost:", part_of(total, all, "episode"), agree(total, "was", "were")));
-    // Reasons that differ in a number, such as a time to wait, are one.
+    // Reasons that differ in a number or an id, such as a time to wait, are one.
     let mut alike: BTreeMap<String, (&str, u64)> = BTreeMap::new();
     for (reason, count) in lost {
         alike.entry(without_numbers(reason)).or_insert((reason, 0)).1 += count;
@@ -355,16 +355,12 @@ fn print_losses(lost: &BTreeMap<String, u64>, all: u64, terminal: &Terminal) -> 
     total
 }
 
-/// Returns a text without its numbers.
+/// Returns the words of a text without numbers and ids, which are 16 letters with a digit or more.
 fn without_numbers(text: &str) -> String {
-    let mut before = ' ';
-    text.chars()
-        .filter(|c| {
-            let is_part = c.is_ascii_digit() || matches!(c, '.' | ',') && before.is_ascii_digit();
-            before = *c;
-            !is_part
-        })
-        .collect()
+    let is_digit = |c: char| c.is_ascii_digit();
+    let is_id = |word: &&str| word.is_ascii() && word.len() >= 16 && word.contains(is_digit);
+    let words = text.split(|c: char| !c.is_alphanumeric() && !matches!(c, '-' | '_')).filter(|word| !is_id(word));
+    words.map(|word| word.replace(is_digit, "")).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 fn resume_command(run: &RunDir, args: &RunArgs) -> String {
@@ -419,4 +415,28 @@ fn supervise_run(terminal: Terminal, resumable: &Arc<OnceLock<Resumable>>) -> Re
             exit(&processes)
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_that_differ_in_a_number_or_an_id_are_one() {
+        for (a, b) in [
+            ("try again in 21.137s", "try again in 8s"),
+            ("see req_011CSHoEeqs5C35K2UUqR7Fy", "see req_011Kkq9pQrs2nF8xYz4mTa"),
+            ("id 8c03ed4c-02c5-4c69-beed-2686e65a3bad.", "id a7b63b12-54de-4c3d-8053-0f23e6cc042a."),
+            (
+                "负载已饱和 (request id: 20240511160046a9f5c09WoK)",
+                "负载已饱和 (request id: 20240511161002d0bf8b3fceWoK)",
+            ),
+        ] {
+            assert_eq!(without_numbers(a), without_numbers(b));
+        }
+        for (a, b) in [("no such model", "no such tool"), ("负载已饱和", "余额不足"), ("HTTP 500: a", "HTTP 500: b")]
+        {
+            assert_ne!(without_numbers(a), without_numbers(b));
+        }
+    }
 }
