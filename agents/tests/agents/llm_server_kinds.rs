@@ -83,6 +83,16 @@ fn a_refusal_that_no_change_avoids_names_the_setting() {
 }
 
 #[test]
+fn a_server_that_answers_fewer_requests_at_once_names_the_setting() {
+    for (status, message) in [(503, "Server is busy; please try again later."), (429, "Concurrency limit exceeded")] {
+        let server = HostileServer::start(move |_, _| refusal(status, message));
+        let error = endpoint_of(&model(&server.url, 0)).send("/chat", &json!({}), &AtomicBool::new(false), &mut 0);
+        let reason = error.unwrap_err().to_string();
+        assert!(reason.ends_with("(1 attempt); lower `connections` to what the server answers at once"), "{reason}");
+    }
+}
+
+#[test]
 fn json_under_another_type_and_a_stream_are_answers() {
     let chunk = json!({"choices": [{"index": 0, "delta": {"content": "Done."}, "finish_reason": "stop"}]});
     let stream = format!("data: {chunk}\n\ndata: [DONE]\n\n");

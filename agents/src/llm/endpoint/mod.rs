@@ -333,10 +333,14 @@ fn size(request: &Request) -> usize {
 
 /// Returns the message for the last failed attempt.
 fn exhausted_message(message: &str, attempts: u32, wait: Duration) -> String {
+    let advice = match wordings::is_too_many_at_once(&message.to_lowercase()) {
+        true => "; lower `connections` to what the server answers at once",
+        false => "",
+    };
     match attempts {
         _ if wait > LONGEST_WAIT => format!("{message}; {ASKS_FOR_A_LONG_WAIT}"),
-        1 => format!("{message} (1 attempt)"),
-        n => format!("{message} (the last of {n} attempts)"),
+        1 => format!("{message} (1 attempt){advice}"),
+        n => format!("{message} (the last of {n} attempts){advice}"),
     }
 }
 

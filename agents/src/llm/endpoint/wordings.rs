@@ -95,6 +95,19 @@ const LONG: &[Wording] = &[
     &["usage limit reached"],
 ];
 
+/// Refusals of more requests than a server answers at once.
+const AT_ONCE: &[Wording] = &[
+    // KoboldCpp; z.ai, Kimi; NVIDIA.
+    &["is busy"],
+    &["concurren"],
+    &["total request limit"],
+];
+
+/// Returns true if a text says that the server answers fewer requests at once.
+pub(super) fn is_too_many_at_once(text: &str) -> bool {
+    says(text, AT_ONCE)
+}
+
 /// Errors of a server that is set up wrongly, although their status is that of a failure.
 const SET_UP: &[Wording] = &[
     // llama.cpp.
