@@ -42,7 +42,7 @@ pub(crate) fn calibrate(args: &CalibrateArgs, terminal: &Terminal) -> Result<Exi
     if let Some(file) = &args.out {
         let file = file.to_string_lossy();
         terminal.note(&format!(
-            "profile: {}\nplay it: healbench run --agent {}",
+            "profile: {}\nuse it: healbench run --agent {}",
             shell_quote(&file),
             shell_quote(&format!("scripted:{file}"))
         ));

@@ -117,7 +117,7 @@ pub(super) fn unlike_scenarios<'a>(
     });
     let rescheduled = rescheduled.map(|(id, _)| id.as_str());
     let kinds: [(Vec<&str>, &str, &str); 4] = [
-        (removed.collect(), "not there", "play it, or bless a run without it"),
+        (removed.collect(), "not there", "run it, or bless a run without it"),
         (added.collect(), "new", "bless the candidate to compare it from then on"),
         (rewritten.clone(), "with another text", "bless the candidate"),
         (rescheduled.collect(), "with other mistakes, faults or data", "bless the candidate"),
