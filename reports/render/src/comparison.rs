@@ -397,8 +397,8 @@ pub(super) fn notes(comparison: &Comparison, changed: &[&CellComparison]) -> Vec
     let mut notes = Vec::new();
     if !changed.is_empty() {
         notes.push(format!(
-            "Differences are candidate minus base, in pairs of the same scenario, agent, setting and trial. Intervals are {}. \
-             This suite: if the same scenarios were run again (Tango). Other scenarios: if more scenarios of these suites were \
+            "Differences are candidate minus base, in pairs of the same scenario, agent, condition and trial. Intervals are \
+             {}. This suite: if the same scenarios were run again (Tango). Other scenarios: if more scenarios of these suites were \
              written{}.",
             percent(comparison.confidence),
             Methods::of_comparison(comparison).with_rest("all that is no rate")

@@ -132,8 +132,8 @@ pub(crate) fn totals(texts: &ErrorTexts) -> String {
         ),
     };
     format!(
-        "Repaired next: {}; {} without chains whose next attempt looks like another errand. Within 3 attempts: {}. The next turn: changed \
-         {}, repeated {}, another tool {}, stopped {}.{after_second}",
+        "Repaired next: {}; {} without chains whose next attempt looks like an unrelated call. Within 3 attempts: {}. The next turn: \
+         changed {}, repeated {}, another tool {}, stopped {}.{after_second}",
         share(totals.repaired_next),
         share(totals.repaired_next_same_errand),
         share(totals.repaired_within_3),
