@@ -152,7 +152,7 @@ fn table_row(input: &EpisodesPage<'_>, row: &IndexedEpisode, cell: CellRef) -> M
             td.text.wide-text { (visible(&plan.agents[cell.agent].title())) }
             td.text.wide-text { (condition_label(condition)) }
             td { (cell.trial) }
-            td.text { span class=(class) { (row.outcome) } }
+            td.text { span class=(class) { (row.outcome.words()) } }
             td { (row.calls) }
             td { (row.errors) }
             td { (row.billed_tokens.map_or(UNKNOWN.to_owned(), count)) }
