@@ -54,5 +54,5 @@ pub use summary::{
 };
 pub use transcript::{
     ArgumentChange, CallStep, JsonSpan, SentCall, SpanChange, Transcript, TranscriptStep, diff_arguments,
-    unchanged_spans,
+    note_reactions, unchanged_spans,
 };

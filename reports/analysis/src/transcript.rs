@@ -86,6 +86,20 @@ pub struct CallStep {
     pub response: String,
     /// True if the user of a trace refused the call, and the response only says so.
     pub refused: bool,
+    /// True if the next call changes what the call had sent, or succeeds: the agent did something with the response.
+    pub acted_on: bool,
+}
+
+/// Notes of each call what the agent did next. Steps that are made one by one do not know it.
+pub fn note_reactions(steps: &mut [TranscriptStep]) {
+    let mut next: Option<(bool, Option<u32>)> = None;
+    for step in steps.iter_mut().rev() {
+        let TranscriptStep::Call(call) = step else { continue };
+        let changed = |compared: Option<u32>| compared == Some(call.row.call);
+        call.acted_on = next.is_some_and(|(succeeds, compared)| succeeds || changed(compared));
+        let compared = call.compared_with.filter(|_| !call.changes.is_empty());
+        next = Some((!call.row.is_error && !call.refused, compared));
+    }
 }
 
 /// A call of an episode, in the form used to compare calls.
@@ -113,6 +127,7 @@ impl CallStep {
             changes,
             response,
             refused: false,
+            acted_on: false,
         }
     }
 }
@@ -172,6 +187,31 @@ mod tests {
         assert_eq!(compared(&[("a.list", None), ("a.get", None), ("a.list", None)]), None);
         assert_eq!(compared(&[("a.set", Some(1)), ("a.list", None)]), None);
         assert_eq!(compared(&[("a.list", None), ("b.list", None)]), None);
+    }
+
+    #[test]
+    fn a_call_is_acted_on_where_the_next_one_changes_it_or_succeeds() {
+        // Each call with its number as an argument, or the same ones, and whether it fails.
+        let acted_on = |made: &[(u32, bool)]| -> Vec<bool> {
+            let mut calls: Vec<SentCall> = Vec::new();
+            let mut steps: Vec<TranscriptStep> = Vec::new();
+            for (n, (argument, fails)) in (1..).zip(made) {
+                let mut call = sent(n, n, "a.set", Some(1));
+                (call.arguments, call.row.is_error) = (json!({"n": argument}), *fails);
+                steps.push(TranscriptStep::Call(Box::new(CallStep::new(&calls, &call, false, String::new()))));
+                steps.push(TranscriptStep::Wait { seconds: 1 });
+                calls.push(call);
+            }
+            note_reactions(&mut steps);
+            let calls = steps.iter().filter_map(|step| match step {
+                TranscriptStep::Call(call) => Some(call.acted_on),
+                _ => None,
+            });
+            calls.collect()
+        };
+        assert_eq!(acted_on(&[(1, true), (2, true), (2, true)]), [true, false, false]);
+        assert_eq!(acted_on(&[(1, true), (1, false)]), [true, false]);
+        assert_eq!(acted_on(&[(1, true)]), [false]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A transcript as text for a terminal. All text of files, agents and errors is escaped.
 
-use healbench_core::{CallRecord, ChainEnd, ErrorKind, ErrorReading, Outcome};
+use healbench_core::{ChainEnd, ErrorKind, ErrorReading, Outcome};
 
 use super::spans;
 use healbench_analysis::{ArgumentChange, CallStep, SpanChange, Transcript, TranscriptStep};
@@ -45,7 +45,7 @@ pub fn transcript(transcript: &Transcript, options: TranscriptOptions) -> String
         Outcome::Unknown => Paint::Plain,
         _ => Paint::Red,
     };
-    let ending = format!("{} after {}", transcript.outcome, pluralize(u64::from(transcript.calls), "call"));
+    let ending = format!("{} after {}", transcript.outcome.words(), pluralize(u64::from(transcript.calls), "call"));
     writer.text("end    ", &ending, paint);
     writer.out
 }
@@ -120,7 +120,7 @@ impl TranscriptWriter {
             self.line(EMPTY_LABEL, vec![StyledSpan::new(text, Paint::Dim)]);
         }
         let (verdict, paint) = verdict(call);
-        self.text("  →    ", &format!("{verdict}  {}", call_details(row)), paint);
+        self.text("  →    ", &format!("{verdict}  {}", call_details(call)), paint);
         self.message(EMPTY_LABEL, &call.response, Paint::Plain);
     }
 
@@ -227,7 +227,8 @@ fn paint(mark: SpanChange) -> Paint {
 }
 
 /// Describes the properties of the call that the agent does not see.
-pub(super) fn call_details(row: &CallRecord) -> String {
+pub(super) fn call_details(call: &CallStep) -> String {
+    let row = &call.row;
     let tokens = |tokens: u32| pluralize(u64::from(tokens), "token");
     let mut details =
         vec![format!("{} sent", tokens(row.request_tokens)), format!("{} back", tokens(row.response_tokens))];
@@ -253,7 +254,8 @@ pub(super) fn call_details(row: &CallRecord) -> String {
     let found_nothing = |found: &ErrorReading| {
         !(found.names_field || found.states_remedy || found.names_tool || found.kind == ErrorKind::Transient)
     };
-    if row.reading.as_ref().is_some_and(found_nothing) {
+    // The reader here reads the text without a script; one that acts on the text has found something.
+    if row.reading.as_ref().is_some_and(found_nothing) && !call.acted_on {
         details.push("the reader found nothing that it can act on".to_owned());
     }
     details.join(", ")

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use healbench_agents::llm::ModelRef;
-use healbench_analysis::{CallStep, SentCall, ShownCondition, Transcript, TranscriptStep};
+use healbench_analysis::{CallStep, SentCall, ShownCondition, Transcript, TranscriptStep, note_reactions};
 use healbench_core::{
     CallRecord, CellRef, Condition, EnvironmentKind, EpisodeRecord, ErrorFormat, Origin, Plan, ProgramReport,
     RecordedTurn, RecordedTurns, ResponseRecord, Turn,
@@ -382,5 +382,7 @@ fn resolve_steps(events: Vec<Event>, calls: &[CallRecord], is_trace: bool) -> Ve
             Some(TranscriptStep::Call(Box::new(step)))
         }
     };
-    events.into_iter().filter_map(step).collect()
+    let mut steps: Vec<TranscriptStep> = events.into_iter().filter_map(step).collect();
+    note_reactions(&mut steps);
+    steps
 }

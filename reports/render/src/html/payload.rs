@@ -175,7 +175,7 @@ impl Chunk {
             diff: describe_changes(step, false).map(|text| self.text(text)),
             opening: step.opening,
             verdict: self.text(truncate_plain(verdict, false)),
-            about: self.text(plain_text(&call_details(row)).into_owned()),
+            about: self.text(plain_text(&call_details(step)).into_owned()),
             t: self.text(limit_text(&step.response, row.is_error)),
             tokens: row.response_tokens,
             bad: row.is_error,

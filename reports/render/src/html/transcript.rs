@@ -335,7 +335,7 @@ pub(super) fn render_call(step: &CallStep, full: bool) -> Markup {
             @if let Some(changes) = describe_changes(step, full) { div.note { (changes) } }
         }
         span class=(verdict_class) { "→ " (truncate_plain(verdict, full)) }
-        span.who { " " (call_details(row)) }
+        span.who { " " (call_details(step)) }
         pre class=(response_class) {
             @if step.response.is_empty() { span.cut { "(nothing)" } } @else { (render_lines(&step.response, full)) }
         }

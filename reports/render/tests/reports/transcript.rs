@@ -1,7 +1,7 @@
 //! Tests of transcripts on a terminal.
 
-use healbench_analysis::{CallStep, SentCall, Transcript, TranscriptStep};
-use healbench_core::{CallRecord, Condition, ErrorFormat, Guardrails, Outcome};
+use healbench_analysis::{CallStep, SentCall, Transcript, TranscriptStep, note_reactions};
+use healbench_core::{CallRecord, Condition, ErrorFormat, ErrorKind, ErrorReading, Guardrails, Outcome};
 use healbench_render::{TranscriptOptions, transcript};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -92,6 +92,30 @@ fn only_a_success_is_green_and_only_a_failure_is_red() {
 }
 
 #[test]
+fn a_text_that_the_agent_acts_on_is_not_said_to_have_nothing() {
+    let nothing =
+        ErrorReading { kind: ErrorKind::Unclear, names_field: false, states_remedy: false, names_tool: false };
+    let said = |made: &[(Value, &str)], kind: ErrorKind| {
+        let mut steps = calls(made);
+        for step in &mut steps {
+            if let TranscriptStep::Call(call) = step {
+                call.row.is_error = call.response != "done";
+                call.row.reading = call.row.is_error.then_some(ErrorReading { kind, ..nothing });
+            }
+        }
+        note_reactions(&mut steps);
+        transcript(&transcript_with(steps), PIPE).replace("\n           ", " ").matches("found nothing").count()
+    };
+    let [root, editor] = ["root", "editor"].map(|role| json!({"role": role}));
+    let made = |second: &Value, end| [(root.clone(), "Failed."), (second.clone(), end)];
+    // The last error has no next call.
+    assert_eq!(said(&made(&editor, "Failed."), ErrorKind::Unclear), 1);
+    assert_eq!(said(&made(&root, "Failed."), ErrorKind::Unclear), 2);
+    assert_eq!(said(&made(&root, "done"), ErrorKind::Unclear), 0);
+    assert_eq!(said(&made(&root, "Failed."), ErrorKind::Transient), 0);
+}
+
+#[test]
 fn changes_are_described_where_there_is_no_color() {
     insta::assert_snapshot!(transcript(&two_calls(), TranscriptOptions { width: 60, ..PIPE }), @r#"
     users/invite · openai:gpt-5-mini · seeded · native
@@ -131,7 +155,7 @@ fn changes_are_described_where_there_is_no_color() {
     answer (nothing)
 
     unmet  a row in users
-    end    task_fail after 3 calls
+    end    failed after 3 calls
     "#);
 }
 
