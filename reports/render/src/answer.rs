@@ -3,7 +3,7 @@
 mod choice;
 
 use self::choice::choice_text;
-use super::number::{count, p_value, percent, percent_interval, pluralize, points, rate_amount, rate_percent};
+use super::number::{amount, count, p_value, percent, percent_interval, pluralize, points, rate_amount, rate_percent};
 use crate::labels::pair_interval_in_words;
 use healbench_analysis::{
     AgentGain, Agents, Alone, Answer, Carried, Carrier, Claims, ConditionResult, ContentAndForm, EQUIVALENCE, Finding,
@@ -371,16 +371,20 @@ fn without_text(found: &WithoutEach) -> String {
     let is_any_clear = clear.len() + harmful.len() > 0;
     if is_any_clear && !unclear.is_empty() {
         let names: Vec<String> = unclear.iter().map(|effect| effect.guardrail.clone()).collect();
-        let cost: Option<f64> = unclear.iter().map(|effect| effect.billed_share).sum();
-        let cost = match cost {
-            Some(share) if share > 0.0 => format!(" and cost {} of the tokens", percent(share)),
-            // A share of the tokens with them; what is saved is a share of those without.
-            Some(share) if share < 0.0 => format!(" and save {} of the tokens", percent(share / (share - 1.0))),
-            _ => String::new(),
+        // Each with its own cost, if that is clear: a sum would say of one what is due to another.
+        let cost = |effect: &&SwitchEffect| {
+            let (tokens, interval) = effect.tokens.difference.zip(effect.tokens.interval)?;
+            let verb = match interval {
+                _ if interval.lower > 0.0 => "costs",
+                _ if interval.upper < 0.0 => "saves",
+                _ => return None,
+            };
+            Some(format!("{} {verb} {} tokens an episode", effect.guardrail, amount(tokens.abs())))
         };
-        let cost = if names.len() == 1 { cost.replace(" cost ", " costs ").replace(" save ", " saves ") } else { cost };
+        let costs: Vec<String> = unclear.iter().filter_map(cost).collect();
+        let costs = if costs.is_empty() { String::new() } else { format!(" ({})", costs.join(", ")) };
         let verb = if names.len() == 1 { "changes" } else { "change" };
-        parts.push(format!("{} {verb} nothing clear{cost}", list(&names)));
+        parts.push(format!("{} {verb} nothing clear{costs}", list(&names)));
     }
     parts.join("; ")
 }

@@ -11,7 +11,7 @@ use healbench_core::AgentKind;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::AgentReport;
+use super::{AgentReport, Difference};
 use crate::rate::Rate;
 use crate::statistics::Interval;
 pub(super) use decide::{Context, ToolChains, answer, may_recommend};
@@ -304,8 +304,8 @@ pub struct SwitchEffect {
     pub guardrail: String,
     /// Success with it minus success without it.
     pub gain: Gain,
-    /// Billed tokens per episode with it minus those without it, as a share of those with it; null if unknown.
-    pub billed_share: Option<f64>,
+    /// Tokens per episode with it minus those without it, as the effects of guardrails have them.
+    pub tokens: Difference,
 }
 
 /// What is missed when a guardrail is switched off.

@@ -104,6 +104,7 @@ pub fn summarize(run: &dyn RunRows, manifest: &RunManifest, scope: Scope) -> Res
         totals,
         tool_chains: &aggregates.tool_chains,
         pairs: &pairs,
+        ablation: &ablation,
         cell_rate: &|[scenario, agent, condition], metric| aggregates.cell(scenario, agent, condition).rate(metric),
         may_recommend: may_recommend(most_clusters.unwrap_or_default(), plan.trials),
     };

@@ -355,14 +355,20 @@ fn sweep(word: &str) -> Vec<Condition> {
 #[test]
 fn without_each_guardrail() {
     let plan = plan(80, vec![model("m")], sweep("one-out"));
-    let billed = |cell: CellRef| if cell.condition == 0 { 1000 } else { 900 };
     // All, then without strict, healing, truncation and contract.
     let missed = |cell: CellRef| in_trials(cell, [8, 6, 3, 8, 8][cell.condition]);
+    // Truncation saves by itself, and contract costs.
+    let tokens = |cell: CellRef| [1000, 900, 900, 8000 + 10 * cell.scenario, 990 - cell.scenario % 3][cell.condition];
+    let mut with_tokens = rows(&plan, missed, |_| 1000);
+    for row in &mut with_tokens.episodes {
+        row.counts.call_tokens = 0;
+        row.prose_tokens = Some(tokens(plan.cell(row.episode).unwrap()) as u32);
+    }
     assert_answer(
         &plan,
-        &rows(&plan, missed, billed),
+        &with_tokens,
         &[
-            "healing matters most in fusion-xml: without it -50 points [-54, -46]; without strict -20 [-23, -17]; truncation and contract change nothing clear and cost 20% of the tokens.",
+            "healing matters most in fusion-xml: without it -50 points [-54, -46]; without strict -20 [-23, -17]; truncation and contract change nothing clear (truncation saves 7,395 tokens an episode, contract costs 11 tokens an episode).",
         ],
     );
     let harm = |cell: CellRef| in_trials(cell, [6, 6, 6, 8, 6][cell.condition]);

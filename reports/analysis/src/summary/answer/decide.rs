@@ -16,7 +16,7 @@ use crate::rate::Rate;
 use crate::statistics::Interval;
 use crate::summary::outcomes::Outcomes;
 use crate::summary::pairs::Pairs;
-use crate::summary::{AgentReport, ClaimReport, ClaimVerdict, Totals, has_headline};
+use crate::summary::{Ablation, AgentReport, ClaimReport, ClaimVerdict, Totals, has_headline};
 
 /// The fixed chains and all chains of each tool, by agent and condition.
 pub(in crate::summary) type ToolChains = BTreeMap<(usize, usize), BTreeMap<String, [u64; 2]>>;
@@ -32,6 +32,8 @@ pub(in crate::summary) struct Context<'a> {
     pub(in crate::summary) tool_chains: &'a ToolChains,
     /// The comparisons of conditions.
     pub(in crate::summary) pairs: &'a Pairs,
+    /// The effects of guardrails.
+    pub(in crate::summary) ablation: &'a [Ablation],
     /// Returns a metric of the episodes of a scenario, an agent and a condition.
     pub(in crate::summary) cell_rate: &'a dyn Fn([usize; 3], RowMetric) -> Rate,
     /// True if a condition may be recommended.

@@ -4,6 +4,7 @@ use healbench_core::{Content, ErrorFormat, GUARDRAILS, GuardrailEntry, Guardrail
 
 use super::decide::Context;
 use super::{Alone, ContentAndForm, ContentInteraction, Finding, Gain, SwitchEffect, WithoutEach, settle};
+use crate::summary::Difference;
 use crate::summary::ablation::{conditions_by_guardrails, formats};
 
 /// The conditions of each level of content in each error format.
@@ -159,6 +160,9 @@ fn sort(effects: &mut [SwitchEffect]) {
     effects.sort_by(|a, b| size(b).total_cmp(&size(a)));
 }
 
+/// A difference of which nothing is known.
+const UNKNOWN: Difference = Difference { difference: None, interval: None, method: None };
+
 /// Returns the effect of each guardrail between two sets, for each agent and format; `None` if the plan does not have all of the sets.
 fn switches(
     context: &Context<'_>,
@@ -169,15 +173,19 @@ fn switches(
     for agent in speakers {
         for format in formats(context.plan) {
             let at = conditions_by_guardrails(context.plan, &format);
+            let title = &context.agents[*agent].title;
+            let ablation = context.ablation.iter().find(|of| of.title == *title && of.format == format);
+            let all_but_one = sets(1).1 != 0;
+            let effects = ablation.map(|of| if all_but_one { &of.one_out } else { &of.one_in });
+            let effects = effects.map_or(&[][..], Vec::as_slice);
             let effect = |(index, entry): (usize, &GuardrailEntry)| {
                 let (with, without) = sets(1 << index);
                 let (with, without) = (at[with]?, at[without]?);
-                let billed = |condition| context.billed(*agent, condition).rate;
-                let difference = Some(billed(with)? - billed(without)?);
+                let tokens = effects.iter().find(|effect| effect.switches.bits() == 1 << index);
                 Some(SwitchEffect {
                     guardrail: entry.name.to_owned(),
                     gain: context.pairs.gain(*agent, with, without),
-                    billed_share: difference.zip(billed(with)).map(|(difference, all)| difference / all),
+                    tokens: tokens.map_or(UNKNOWN, |effect| effect.tokens),
                 })
             };
             let effects = GUARDRAILS.iter().enumerate().map(effect).collect::<Option<Vec<_>>>()?;
