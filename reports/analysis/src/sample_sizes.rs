@@ -30,7 +30,10 @@ pub struct SizeAssumptions {
 pub struct MeasuredVariation {
     /// The run as named by the user.
     pub run: String,
+    /// The agent that needs the most scenarios.
     pub agent: String,
+    /// The number of agents that were measured.
+    pub agents: u64,
     /// The names of the two conditions, beginning with the reference.
     pub conditions: [String; 2],
     /// The number of pairs.
@@ -156,8 +159,8 @@ fn needed(test: &PlannedTest, trials: u32, population: Population, power: f64) -
     NeededSize { trials, scenarios, episodes: scenarios.map(|scenarios| 2 * scenarios * u64::from(trials)) }
 }
 
-/// Measures how much two conditions of a run differ: those named, reference first, or those of its headline. The agent is the first one of
-/// the run that `plan` has too, or else the first one that has a headline.
+/// Measures how much two conditions of a run differ: those named, reference first, or those of its headline. The agent is, of those of the
+/// run that `plan` has too, or else of those that have a headline, the one that needs the most scenarios.
 ///
 /// # Errors
 /// As [`matrix`], and [`ComparisonError::NoPairs`] if the two have no pairs in two clusters of scenarios.
@@ -180,21 +183,35 @@ pub fn measure_variation(
     })?;
     let is_planned = |agent: &AgentSpec| plan.agents.iter().any(|planned| planned.id() == agent.id());
     let has_model = agents.iter().any(|agent| agent.kind != AgentKind::Scripted);
-    let planned = agents.iter().position(is_planned);
-    let agent = planned.or_else(|| agents.iter().position(|agent| has_headline(agent.kind, has_model)));
-    let cell = agent.and_then(|agent| found.columns.get(agent)?.cells.get(at)?.as_ref());
-    let success = cell.and_then(|cell| cell.differences.iter().find(|entry| entry.metric == Metric::Success));
-    let measured = agent.zip(success).and_then(|(agent, success)| {
-        Some(SizeAssumptions {
-            discordance: (success.more + success.fewer) as f64 / success.pairs as f64,
-            icc: vec![success.icc?.clamp(0.0, 1.0)],
-            measured: Some(MeasuredVariation {
-                run: found.run.clone(),
-                agent: found.columns[agent].title.clone(),
-                conditions: [reference, condition],
-                pairs: success.pairs,
-            }),
-        })
+    let any_planned = agents.iter().any(is_planned);
+    let counts = |agent: &AgentSpec| match any_planned {
+        true => is_planned(agent),
+        false => has_headline(agent.kind, has_model),
+    };
+    let measured = agents.iter().enumerate().filter(|(_, agent)| counts(agent)).filter_map(|(index, _)| {
+        let column = found.columns.get(index)?;
+        let cell = column.cells.get(at)?.as_ref()?;
+        let success = cell.differences.iter().find(|entry| entry.metric == Metric::Success)?;
+        let discordance = (success.more + success.fewer) as f64 / success.pairs as f64;
+        Some((column.title.clone(), discordance, success.icc?.clamp(0.0, 1.0), success.pairs))
     });
-    measured.ok_or(ComparisonError::NoPairs { run: found.run })
+    let measured: Vec<(String, f64, f64, u64)> = measured.collect();
+    let of = measured.len() as u64;
+    // The variance of a mean of pairs grows with their discordance and, on other scenarios, with their correlation.
+    let need = |(_, discordance, icc, _): &(String, f64, f64, u64)| {
+        discordance * (1.0 + (f64::from(side.manifest.plan.trials) - 1.0) * icc)
+    };
+    let largest = measured.into_iter().rev().max_by(|a, b| need(a).total_cmp(&need(b)));
+    let assumptions = |(agent, discordance, icc, pairs)| SizeAssumptions {
+        discordance,
+        icc: vec![icc],
+        measured: Some(MeasuredVariation {
+            run: found.run.clone(),
+            agent,
+            agents: of,
+            conditions: [reference, condition],
+            pairs,
+        }),
+    };
+    largest.map(assumptions).ok_or(ComparisonError::NoPairs { run: found.run.clone() })
 }

@@ -124,10 +124,14 @@ fn notes(sizes: &SampleSizes, points: &str) -> Vec<String> {
     let discordance = percent(assumptions.discordance);
     notes.push(match &assumptions.measured {
         Some(measured) => format!(
-            "Discordant: {discordance} of {}, as measured in {} for {}: {} against {}.",
+            "Discordant: {discordance} of {}, as measured in {} for {}{}: {} against {}.",
             pluralize(measured.pairs, "pair"),
             plain_text(&measured.run),
             plain_text(&measured.agent),
+            match measured.agents {
+                1 => String::new(),
+                agents => format!(", of {} agents the one that needs the most", count(agents)),
+            },
             plain_text(&measured.conditions[1]),
             plain_text(&measured.conditions[0]),
         ),

@@ -38,6 +38,7 @@ mod rendering;
 mod run_apart;
 mod run_pairs;
 mod sample;
+mod sample_sizes;
 mod schema;
 mod selection;
 mod statements;
