@@ -1,8 +1,9 @@
 //! The sentences about error texts.
 
 use healbench_analysis::{ErrorText, ErrorTexts, Rate, TaskRate};
+use healbench_core::ErrorKind;
 
-use crate::number::{UNKNOWN, amount, percent, percent_interval, pluralize, rate_percent};
+use crate::number::{UNKNOWN, amount, count, percent, percent_interval, pluralize, rate_percent};
 
 /// The largest length of a template in the answer, in characters.
 const MAX_SHOWN: usize = 80;
@@ -22,9 +23,19 @@ pub(crate) fn answer(texts: &ErrorTexts) -> String {
     let rates = [(totals.repaired_next, "repaired next"), (totals.repeated, "repeated"), (totals.stopped, "ended it")];
     let known: Vec<String> =
         rates.iter().filter_map(|(found, verb)| Some(format!("{} {verb}", percent(found.rate.rate?)))).collect();
+    let chains = format!("{chains}{}", cut_off(totals.chains, totals.repaired_next));
     let followed = if known.is_empty() { "what followed is not known".to_owned() } else { known.join(", ") };
     let costliest = texts.texts.iter().rev().max_by_key(|text| text.counts.wasted_tokens).map(costliest);
     format!("{errors} in {tasks}, in {chains}: {followed}.{}", costliest.unwrap_or_default())
+}
+
+/// ` (1,173 of them cut off)`: the chains of which a rate does not know what followed; empty if it knows all.
+fn cut_off(chains: u64, rate: TaskRate) -> String {
+    match chains.saturating_sub(rate.rate.denominator) {
+        0 => String::new(),
+        _ if rate.rate.denominator == 0 => String::new(),
+        cut => format!(" ({} of them cut off, and in no rate)", count(cut)),
+    }
 }
 
 fn costliest(text: &ErrorText) -> String {
@@ -55,13 +66,18 @@ fn shortened(template: &str) -> String {
 
 /// Returns what the reader found in most of the texts; `None` if none was read.
 fn finding(text: &ErrorText) -> Option<String> {
-    let (field, remedy) = (most(text.names_field)?, most(text.states_remedy)?);
+    let (field, remedy) = (most(text.names_field)?, most(text.states_remedy)? || asks_to_repeat(text));
     Some(match (field, remedy) {
         (true, true) => "the reader found a field that it names, and a remedy".to_owned(),
         (true, false) => "the reader found a field that it names, but no remedy".to_owned(),
         (false, true) => "the reader found no field that it names, but a remedy".to_owned(),
         (false, false) => "the reader found no field that it names".to_owned(),
     })
+}
+
+/// Returns true if the text says that the same call should be sent again, which is a remedy.
+fn asks_to_repeat(text: &ErrorText) -> bool {
+    text.kind == Some(ErrorKind::Transient)
 }
 
 fn most(rate: Rate) -> Option<bool> {
@@ -87,6 +103,7 @@ pub(crate) fn about(text: &ErrorText) -> String {
 pub(crate) fn found(text: &ErrorText) -> String {
     let facts = [(text.names_field, "field"), (text.states_remedy, "remedy"), (text.names_tool, "tool")];
     let fact = |(rate, noun): (Rate, &str)| match rate.rate? {
+        _ if noun == "remedy" && asks_to_repeat(text) => Some("remedy".to_owned()),
         share if share <= 0.0 => Some(format!("no {noun}")),
         share if share >= 1.0 => Some(noun.to_owned()),
         _ => Some(format!("{noun} in {}", rate_percent(rate))),
@@ -123,7 +140,7 @@ pub(crate) fn totals(texts: &ErrorTexts) -> String {
         0 => String::new(),
         chains => format!(
             " After a first attempt that failed too ({}): repaired next {}; the next turn: changed {}, repeated {}, another tool {}, stopped {}.",
-            pluralize(chains, "chain"),
+            pluralize(chains, "chain") + &cut_off(chains, second.repaired_next),
             share(second.repaired_next),
             share(second.changed),
             share(second.repeated),

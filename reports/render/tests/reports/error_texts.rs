@@ -94,6 +94,17 @@ fn the_answer_counts_errors_and_names_the_costliest_text() {
         "1,300 errors in 96 tasks, in 1,200 chains: 50% repaired next, 25% repeated, 25% ended it. Costliest: `create_issue`, 'body | \
          <failed> '…'' (31 chains in 12 tasks, 140k wasted tokens): the reader found no field that it names, but a remedy."
     );
+    // What rates do not know is said.
+    texts.totals.repaired_next = rate(500, 1_000);
+    assert!(
+        answer(&texts).contains(", in 1,200 chains (200 of them cut off, and in no rate): 50% "),
+        "{}",
+        answer(&texts)
+    );
+    // To send the call again is a remedy.
+    (texts.texts[0].kind, texts.texts[0].states_remedy) = (Some(ErrorKind::Transient), Rate::of(0, 40));
+    assert!(answer(&texts).ends_with("that it names, but a remedy."), "{}", answer(&texts));
+    texts.texts[0].kind = None;
     texts.texts[0].names_field = Rate::of(40, 40);
     texts.texts[0].states_remedy = Rate::of(20, 40);
     assert!(answer(&texts).ends_with(": the reader found a field that it names, but no remedy."), "{}", answer(&texts));
