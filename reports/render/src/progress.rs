@@ -68,9 +68,9 @@ pub fn spending(progress: &Progress) -> Option<String> {
     }
 }
 
-/// The number of episodes by outcome other than success: `3 task_fail`, `1 infra`.
+/// The number of episodes by outcome other than success: `3 failed`, `1 lost`.
 pub fn failures(progress: &Progress) -> Vec<String> {
-    progress.failures.iter().map(|(outcome, number)| format!("{} {outcome}", count(*number))).collect()
+    progress.failures.iter().map(|(outcome, number)| format!("{} {}", count(*number), outcome.words())).collect()
 }
 
 #[cfg(test)]

@@ -399,7 +399,7 @@ fn an_active_run_shows_its_progress_and_then_its_report() {
         page.contains("data-progress=\"/runs/first/progress\"") && page.contains("http-equiv=\"refresh\""),
         "{page}"
     );
-    for field in ["3 of 4", "6.0/min", "10 s", "≥ $0.250", "2 gave_up"] {
+    for field in ["3 of 4", "6.0/min", "10 s", "≥ $0.250", "2 gave up"] {
         assert!(page.contains(field), "{field}: {page}");
     }
     let news = server.json("/runs/first/progress");
@@ -407,7 +407,7 @@ fn an_active_run_shows_its_progress_and_then_its_report() {
         (news["ended"].as_bool(), news["done"].as_u64(), news["total"].as_u64()),
         (Some(false), Some(3), Some(4))
     );
-    assert_eq!(news["fields"]["failures"], "2 gave_up");
+    assert_eq!(news["fields"]["failures"], "2 gave up");
     assert_eq!(serde_json::from_value::<Progress>(news["progress"].clone()).unwrap(), progress);
     let busy = server.get("/runs/first/report.json");
     assert_eq!(busy.status, 409);

@@ -186,8 +186,8 @@ fn flip_row(input: &ComparisonPage<'_>, flip: &Flip) -> Markup {
             td.text { (visible(&flip.title)) }
             td.text { (condition_label(&flip.condition)) }
             td { (flip.trial) }
-            td.text { (flip.base) }
-            td.text { (flip.candidate) }
+            td.text { (flip.base.words()) }
+            td.text { (flip.candidate.words()) }
             td.text data-pair[input.addresses.is_some()] {
                 @match input.addresses {
                     Some([base, candidate]) => {
