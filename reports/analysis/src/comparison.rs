@@ -18,7 +18,7 @@ use crate::report_error::ReportError;
 use crate::run_rows::RunRows;
 use crate::statistics::{Interval, Method, ThisSuite};
 use crate::summary::Verdict;
-pub use conclusion::{Change, Conclusion};
+pub use conclusion::{Change, Conclusion, Setback};
 pub(crate) use difference::{Cluster, difference};
 pub(crate) use episode_metrics::{EpisodeMetrics, RunEpisodes};
 pub use interaction::Interaction;
@@ -75,6 +75,8 @@ pub struct CellComparison {
     /// The kind of agent in the candidate.
     #[schemars(with = "crate::schema::AgentKindSchema")]
     pub kind: AgentKind,
+    /// True if the same seed gives the same rows again, on both sides.
+    pub is_exact: bool,
     /// The condition.
     #[serde(flatten)]
     pub condition: ShownCondition,

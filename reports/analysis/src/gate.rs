@@ -16,7 +16,8 @@ use std::collections::BTreeMap;
 use healbench_core::{AgentId, Guardrails};
 use serde::{Serialize, Serializer};
 
-use crate::baseline::{Baseline, BaselineError, BlessError, CellName, CellScenario};
+use crate::baseline::{Baseline, BaselineError, BlessError, CellName, CellScenario, Ending};
+use crate::changed_scenarios::by_gain;
 use crate::metric::{Better, Metric};
 use crate::statistics::Interval;
 pub use incompatible::IncompatibleRuns;
@@ -138,8 +139,53 @@ pub struct GateRow {
     pub changes: Vec<ScenarioChange>,
     /// The index of the row under which this one is listed and counted, since one cause made both fail; null for a row of its own.
     pub cause: Option<usize>,
+    /// What keeps the scenarios of the row from being compared; null if they are.
+    pub unlike: Option<Unlike>,
     /// The reason for the verdict, in one sentence.
     pub reason: String,
+}
+
+/// What keeps a scenario of two runs from being compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unlike {
+    /// Only the base has it.
+    Removed,
+    /// Only the candidate has it.
+    Added,
+    /// Its text differs.
+    Changed,
+    /// Its text is the same, its mistakes, faults or data differ.
+    Rescheduled,
+}
+
+impl Unlike {
+    /// Returns what happened to the scenarios, to stand behind their number: `removed`.
+    pub fn words(self) -> &'static str {
+        match self {
+            Unlike::Removed => "removed",
+            Unlike::Added => "added",
+            Unlike::Changed => "changed",
+            Unlike::Rescheduled => "changed in mistakes, faults or data",
+        }
+    }
+
+    /// Returns how to have the scenarios compared from then on.
+    pub fn way_out(self) -> &'static str {
+        match self {
+            Unlike::Removed => "run it, or bless a run without it",
+            Unlike::Added | Unlike::Changed | Unlike::Rescheduled => "bless the candidate",
+        }
+    }
+}
+
+impl GateRow {
+    /// Returns a sort key: the first metric first, and of each metric the largest loss, in millionths.
+    pub fn by_loss(&self) -> (usize, i64) {
+        let Ok(metric) = self.metric.parse::<Metric>() else { return (usize::MAX, 0) };
+        let change = (self.difference.unwrap_or(0.0) * 1e6) as i64;
+        (metric as usize, if metric.better() == Better::Higher { change } else { change.saturating_neg() })
+    }
 }
 
 /// The decision about other scenarios of the same suites.
@@ -165,6 +211,9 @@ pub struct ScenarioChange {
     pub candidate: Option<f64>,
     /// The first trial with a different outcome; null if there is none.
     pub trial: Option<u32>,
+    /// The number of trials in which a success was lost, or a false one gained, whether or not other trials make up for it; 0 for other
+    /// metrics.
+    pub worse_trials: u64,
     pub effect: ChangeEffect,
 }
 
@@ -172,58 +221,78 @@ pub struct ScenarioChange {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeEffect {
-    /// A trial or the mean is worse.
+    /// More trials of a rate became worse than better, or the mean is worse.
     Worse,
     /// Neither, or not known.
     Neutral,
     Better,
 }
 
-impl ChangeEffect {
-    /// Returns the effect on a metric in a scenario that is reproducible. Where outcomes are known by trial, one trial that is worse is not
-    /// made up for by another one that is better.
-    fn of(metric: Metric, before: &CellScenario, after: &CellScenario) -> ChangeEffect {
-        if !matches!(metric, Metric::Success | Metric::FalseSuccess) {
-            return ChangeEffect::of_means(metric, before, after);
-        }
-        let number = |flag: Option<bool>| flag.map(|flag| f64::from(u8::from(flag)));
-        let trials = before.outcomes.iter().zip(after.outcomes.iter());
-        let effects: Vec<ChangeEffect> = trials
-            .map(|(before, after)| {
-                ChangeEffect::between(metric, number(before.flag(metric)), number(after.flag(metric)))
-            })
-            .collect();
-        match (effects.contains(&ChangeEffect::Worse), effects.contains(&ChangeEffect::Better)) {
-            (true, _) => ChangeEffect::Worse,
-            (false, true) => ChangeEffect::Better,
-            (false, false) => ChangeEffect::Neutral,
-        }
+/// Returns the gain of a metric in a scenario, above 0 for the better: of a rate the trials that became better minus those that became worse,
+/// as [`compare`](crate::compare) counts them; of anything else, and of a rate that is not known by trial, that of the mean. A mean that was
+/// known and is unknown now is infinitely worse.
+fn gain(metric: Metric, before: &CellScenario, after: &CellScenario) -> f64 {
+    let signed = |gain: f64| match metric.better() {
+        Better::Higher => gain,
+        Better::Lower => -gain,
+    };
+    let paired = stochastic::pair_by_trial(metric, "", before, after);
+    if metric.is_rate() && paired.pairs > 0 {
+        return signed(paired.more as f64 - paired.fewer as f64);
     }
-
-    /// Returns the effect on the mean of a metric in a scenario.
-    fn of_means(metric: Metric, before: &CellScenario, after: &CellScenario) -> ChangeEffect {
-        let mean = |side: &CellScenario| {
-            let sum = side.sum(metric);
-            (sum.count > 0).then(|| sum.total / sum.count as f64)
-        };
-        ChangeEffect::between(metric, mean(before), mean(after))
+    let mean = |side: &CellScenario| {
+        let sum = side.sum(metric);
+        (sum.count > 0).then(|| sum.total / sum.count as f64)
+    };
+    match (mean(before), mean(after)) {
+        (Some(before), Some(after)) => signed(after - before),
+        (Some(_), None) => f64::NEG_INFINITY,
+        (None, _) => 0.0,
     }
+}
 
-    /// Compares two values. One that was known and is unknown now is worse.
-    fn between(metric: Metric, before: Option<f64>, after: Option<f64>) -> ChangeEffect {
-        let (Some(before), Some(after)) = (before, after) else {
-            return if before.is_some() { ChangeEffect::Worse } else { ChangeEffect::Neutral };
-        };
-        let gain = match metric.better() {
-            Better::Higher => after - before,
-            Better::Lower => before - after,
-        };
-        match gain.total_cmp(&0.0) {
+/// Returns the number of trials whose success became worse, or is no longer known.
+fn worse_trials(metric: Metric, before: &CellScenario, after: &CellScenario) -> u64 {
+    if !matches!(metric, Metric::Success | Metric::FalseSuccess) {
+        return 0;
+    }
+    let is_good = |flag: bool| flag == (metric.better() == Better::Higher);
+    let trials = before.outcomes.iter().zip(after.outcomes.iter());
+    let is_worse = |(before, after): &(Ending, Ending)| match (before.flag(metric), after.flag(metric)) {
+        (Some(before), Some(after)) => is_good(before) && !is_good(after),
+        (before, _) => before.is_some(),
+    };
+    trials.filter(is_worse).count() as u64
+}
+
+/// Returns the changes of a metric in the scenarios that differ, in the [order](crate::changed_scenarios::by_gain) of all reports.
+fn changes(
+    metric: Metric,
+    matched: &MatchedScenarios<'_>,
+    differs: impl Fn(&CellScenario, &CellScenario) -> bool,
+) -> Vec<ScenarioChange> {
+    let number = |scenario: &CellScenario| Some(scenario.sum(metric)).filter(|sum| sum.count > 0).map(|sum| sum.total);
+    let differing = matched.iter().filter(|(_, before, after)| differs(before, after));
+    let gains = differing.map(|(scenario, before, after)| (*scenario, gain(metric, before, after), (*before, *after)));
+    let change = |(scenario, gain, (before, after)): (&str, f64, (&CellScenario, &CellScenario))| ScenarioChange {
+        scenario: scenario.to_owned(),
+        base: number(before),
+        candidate: number(after),
+        trial: first_differing_trial(before, after),
+        worse_trials: worse_trials(metric, before, after),
+        effect: match gain.total_cmp(&0.0) {
+            _ if gain == 0.0 => ChangeEffect::Neutral,
             Ordering::Less => ChangeEffect::Worse,
-            Ordering::Greater => ChangeEffect::Better,
-            Ordering::Equal => ChangeEffect::Neutral,
-        }
-    }
+            _ => ChangeEffect::Better,
+        },
+    };
+    by_gain(gains.collect()).into_iter().map(change).collect()
+}
+
+/// Returns the first trial whose outcome differs.
+fn first_differing_trial(before: &CellScenario, after: &CellScenario) -> Option<u32> {
+    let at = before.outcomes.iter().zip(after.outcomes.iter()).position(|(before, after)| before != after)?;
+    u32::try_from(at).ok()
 }
 
 impl ScenarioChange {
@@ -234,6 +303,7 @@ impl ScenarioChange {
             base: None,
             candidate: None,
             trial: None,
+            worse_trials: 0,
             effect: ChangeEffect::Neutral,
         }
     }
@@ -367,6 +437,7 @@ fn missing_row(subject: Subject, metric: &str, reason: &str) -> GateRow {
         unseen_scenarios: 0,
         changes: Vec::new(),
         cause: None,
+        unlike: None,
         reason: reason.to_owned(),
     }
 }

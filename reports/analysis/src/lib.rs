@@ -3,6 +3,7 @@
 //! They are computed from the rows that [`RunRows`] reads. No output is laid out here, and no file format of rows is known.
 
 mod baseline;
+mod changed_scenarios;
 mod comparison;
 mod condition;
 mod episode_filter;
@@ -26,7 +27,7 @@ pub use baseline::{
 };
 pub use comparison::{
     Axis, CellComparison, Change, Comparison, ComparisonError, Conclusion, Flip, Interaction, Matrix, MatrixCell,
-    MatrixColumn, MetricDifference, PairingFailure, RowConclusion, Side, Unpaired, compare, matrix,
+    MatrixColumn, MetricDifference, PairingFailure, RowConclusion, Setback, Side, Unpaired, compare, matrix,
 };
 pub use condition::ShownCondition;
 pub use episode_filter::{EpisodeFilter, FAILURE, FilteredEpisodes, IndexedEpisode};

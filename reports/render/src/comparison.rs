@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use healbench_core::AgentKind;
 
 use super::labels::{
-    Estimate, INDENT, READERS_NOTE, align_estimates, clear_paint, condition_label, pair_interval, pair_note,
-    plain_cell, points_or_equal,
+    Estimate, INDENT, READERS_NOTE, align_estimates, clear_paint, condition_label, in_scenarios, pair_interval,
+    pair_note, plain_cell, points_or_equal,
 };
 use super::methods::Methods;
 use super::number::{
@@ -268,54 +268,106 @@ pub(super) fn lost_and_gained<'a>(flips: impl Iterator<Item = &'a Flip>) -> Stri
     format!("{} lost, {} gained", successes(lost.len() as u64), count(gained.len() as u64))
 }
 
-/// The conclusion as a sentence, and its style.
+/// The conclusion as a sentence, and its style, which has a color only if the difference is significant.
 pub(super) fn conclusion(comparison: &Comparison) -> (String, Paint) {
-    let Conclusion { change, worse, better, cell, scenarios } = &comparison.conclusion;
+    let Conclusion { change, worse, better, cell, scenarios, setback } = &comparison.conclusion;
     let pairs = pluralize(comparison.pairs, "pair");
     let cells = pluralize(comparison.cells.len() as u64, "cell");
+    let setback =
+        setback.as_ref().and_then(|setback| Some((setback.cell, comparison.cells.get(setback.cell)?, setback)));
+    let setback = setback.map(|(at, of, setback)| {
+        let of = if *cell == Some(at) { String::new() } else { format!(" for {}", cell_name(of)) };
+        format!(", but worse{}{of}", in_scenarios(&setback.scenarios))
+    });
+    let setback = setback.unwrap_or_default();
+    let shown = cell.and_then(|cell| comparison.cells.get(cell));
+    // Where no cell differs in success, the largest change of the cost is that of the run.
+    let costs = comparison.cells.iter().filter_map(|cell| Some((cell, cost(cell)?)));
+    let largest = costs.max_by(|a, b| a.1.share.abs().total_cmp(&b.1.share.abs()));
+    let run_cost = largest.map(|(cell, cost)| format!("; {}: {} for {}", cost.word(), cost.means, cell_name(cell)));
+    let run_cost = run_cost.unwrap_or_default();
     let word = match change {
         Change::Unchanged => return (format!("Unchanged: no metric differs in {pairs}."), Paint::Plain),
         Change::Same => {
             let changed = count(comparison.changed);
-            return (format!("Success is the same; other metrics differ in {changed} of {pairs}."), Paint::Plain);
+            let text = format!("Success is the same; other metrics differ in {changed} of {pairs}{run_cost}.");
+            return (text, Paint::Plain);
         }
-        Change::Unclear => return (format!("No clear difference in success in any of {cells}."), Paint::Plain),
+        Change::Unclear => {
+            let text = format!("No clear difference in success in any of {cells}{setback}{run_cost}.");
+            return (text, Paint::Plain);
+        }
         Change::NotComparable => {
             return ("Not comparable: nothing could be paired.".to_owned(), Paint::Bold);
         }
-        Change::Worse => ("Worse", Paint::Red),
-        Change::Better => ("Better", Paint::Green),
-        Change::Mixed => ("Mixed", Paint::Bold),
+        Change::Worse => "Worse",
+        Change::Better => "Better",
+        Change::Mixed => "Mixed",
     };
-    let Some(shown) = cell.and_then(|cell| comparison.cells.get(cell)) else { return (word.0.to_owned(), word.1) };
+    let Some(shown) = shown else { return (word.to_owned(), Paint::Bold) };
     let entry = metric_difference(shown, Metric::Success);
     let difference = entry.and_then(|entry| entry.difference).map_or(UNKNOWN.to_owned(), points);
     let others = entry
         .and_then(|entry| entry.interval)
         .map(|interval| format!("; other scenarios {}", points_interval(interval)));
+    let cost = cost(shown);
+    let and_cost = cost.as_ref().map(|cost| match (change, cost.share > 0.0) {
+        (Change::Better, false) | (Change::Worse, true) => format!(" and {}", cost.word()),
+        _ => format!(", but {}", cost.word()),
+    });
     let mut text = format!(
-        "{}: {difference} points (this suite {}{}) for {} under {}",
-        word.0,
+        "{word}{}: {difference} points (this suite {}{}) for {}{}{setback}",
+        and_cost.filter(|_| *change != Change::Mixed).unwrap_or_default(),
         match this_suite(entry) {
             exact if exact == EXACT => format!("{EXACT} for this seed"),
             interval => interval,
         },
         others.unwrap_or_default(),
-        plain_text(&shown.title),
-        condition_label(&shown.condition),
+        cell_name(shown),
+        comma_in_scenarios(scenarios),
     );
-    if let Some((first, rest)) = scenarios.split_first() {
-        text.push_str(&format!(", in {}", plain_text(first)));
-        match rest {
-            [] => {}
-            [second] => text.push_str(&format!(" and {}", plain_text(second))),
-            rest => text.push_str(&format!(" and {} more scenarios", count(rest.len() as u64))),
-        }
+    if let Some(cost) = cost {
+        text.push_str(&format!("; {}", cost.means));
     }
     if worse + better > 1 {
         text.push_str(&format!("; worse in {} and better in {} of {cells}", count(*worse), count(*better)));
     }
-    (text + ".", word.1)
+    let paint = entry.map_or(Paint::Plain, paint);
+    let is_colored = paint != Paint::Plain && *change != Change::Mixed;
+    (text + ".", if is_colored { paint } else { Paint::Bold })
+}
+
+/// `, in a and 3 more scenarios`; empty without any.
+fn comma_in_scenarios(scenarios: &[String]) -> String {
+    if scenarios.is_empty() { String::new() } else { format!(",{}", in_scenarios(scenarios)) }
+}
+
+fn cell_name(cell: &CellComparison) -> String {
+    format!("{} under {}", plain_text(&cell.title), condition_label(&cell.condition))
+}
+
+/// A change of the cost of an episode, in tokens.
+struct Cost {
+    /// The share of the base's mean by which it rose.
+    share: f64,
+    /// `tokens 340 → 429`.
+    means: String,
+}
+
+impl Cost {
+    fn word(&self) -> &'static str {
+        if self.share > 0.0 { "dearer" } else { "cheaper" }
+    }
+}
+
+/// Returns the change of the cost; `None` if it is not clear, or less than the numbers show.
+fn cost(cell: &CellComparison) -> Option<Cost> {
+    let entry = metric_difference(cell, Metric::Tokens)?;
+    let (base, candidate) = (entry.base?, entry.candidate?);
+    let [before, after] = [base, candidate].map(|value| mean(entry, Some(value)));
+    let is_clear = (cell.is_exact && entry.pairs >= 2) || entry.verdict == Verdict::Clear;
+    let share = (candidate - base) / base.max(f64::MIN_POSITIVE);
+    (is_clear && before != after).then(|| Cost { share, means: format!("tokens {before} → {after}") })
 }
 
 pub(super) fn successes(count: u64) -> String {
@@ -329,8 +381,8 @@ fn flip_label(flip: &Flip) -> String {
         plain_text(&flip.title),
         condition_label(&flip.condition),
         flip.trial,
-        flip.base,
-        flip.candidate
+        flip.base.words(),
+        flip.candidate.words()
     )
 }
 

@@ -10,16 +10,18 @@ pub use junit::junit;
 pub use markdown::markdown;
 pub use terminal::{GateOptions, changes, terminal};
 
-use super::labels::format_suffix;
+use std::cmp::Reverse;
+
+use super::labels::{format_suffix, in_scenarios, named_scenarios};
 use super::number::{amount, money, percent, points};
 use healbench_analysis::gate::{
-    ChangeEffect, GateReport, GateRow, Method, ScenarioChange, Subject, TextChange, Tier, Verdict,
+    ChangeEffect, GateReport, GateRow, Method, ScenarioChange, Subject, TextChange, Tier, Unlike, Verdict,
 };
 use healbench_analysis::{Better, Metric};
 use healbench_text::{count, plain_text};
 
 /// Sorts the rows that are of their own by severity: those that do not pass first, critical before advisory, then by verdict, with lost
-/// episodes before failures. The sort is stable.
+/// episodes before failures, and these by metric and loss. The sort is stable.
 fn by_severity(report: &GateReport) -> Vec<&GateRow> {
     let weight = |row: &&GateRow| {
         let verdict = match (row.verdict, row.metric.as_str()) {
@@ -29,7 +31,8 @@ fn by_severity(report: &GateReport) -> Vec<&GateRow> {
             (Verdict::Inconclusive, _) => 3,
             (Verdict::Pass, _) => 4,
         };
-        (row.verdict == Verdict::Pass, row.tier == Tier::Advisory, verdict)
+        let loss = if row.verdict == Verdict::Fail { row.by_loss() } else { (0, 0) };
+        (row.verdict == Verdict::Pass, row.tier == Tier::Advisory, verdict, loss)
     };
     let mut rows: Vec<&GateRow> = report.rows.iter().filter(|row| row.cause.is_none()).collect();
     rows.sort_by_key(weight);
@@ -74,7 +77,12 @@ fn also(report: &GateReport, row: &GateRow) -> Vec<String> {
     let line = |other: &GateRow| {
         let of = if other.subject == row.subject { String::new() } else { format!("{} · ", subject(&other.subject)) };
         let means = Some(means(other)).filter(|means| !means.is_empty()).map(|means| format!(": {means}"));
-        format!("{of}{}{}{}", plain_text(&other.metric), means.unwrap_or_default(), in_scenarios(other))
+        format!(
+            "{of}{}{}{}",
+            plain_text(&other.metric),
+            means.unwrap_or_default(),
+            in_scenarios(&worst_scenarios(other))
+        )
     };
     joined(report, row).into_iter().map(line).collect()
 }
@@ -127,54 +135,84 @@ fn first_line(report: &GateReport) -> Vec<String> {
         Verdict::Pass => row.verdict == Verdict::Pass && row.base.is_some() && !row.changes.is_empty(),
         verdict => row.verdict == verdict && row.tier == Tier::Critical && (row.base.is_some() || row.metric == "rows"),
     };
-    let rows: Vec<&GateRow> = by_severity(report).into_iter().filter(decided).collect();
-    let changed = rows.iter().find(|row| row.difference != Some(0.0) || !row.changes.is_empty());
-    let cause = changed.map(|row| {
-        let metric = row.metric.parse::<Metric>().ok();
-        let difference = row.difference.unwrap_or_default();
-        let is_better = metric.is_some_and(|metric| (difference > 0.0) == (metric.better() == Better::Higher));
-        let has_worse = row.changes.iter().any(|change| change.effect == ChangeEffect::Worse);
-        let word = match (row.verdict, difference) {
-            (Verdict::Inconclusive, _) => "not settled",
-            _ if has_worse && row.verdict == Verdict::Fail => "worse",
-            (_, 0.0) => "changed",
-            _ if is_better => "better",
-            _ => "worse",
-        };
-        let numbers = match metric {
-            // The mean hides what became worse.
-            Some(metric) if word == "worse" && (is_better || difference == 0.0) => metric.to_string(),
-            Some(metric) if metric.is_rate() => format!("{} points of {metric}", points(difference)),
-            None if row.metric == "rows" => "other responses".to_owned(),
-            _ => format!("{} {}", plain_text(&row.metric), means(row)),
-        };
-        format!("{word}: {numbers}{}", in_scenarios(row))
-    });
-    let missing = report.rows.iter().filter(|row| row.metric == "scenarios").map(|row| row.changes.len() as u64);
-    let missing = Some(missing.sum()).filter(|missing| *missing > 0);
-    let missing =
-        missing.map(|missing: u64| format!("not compared: {}", healbench_text::pluralize(missing, "scenario")));
+    let is_changed = |row: &&GateRow| row.difference != Some(0.0) || !row.changes.is_empty();
+    let rows = by_severity(report).into_iter().filter(decided).filter(is_changed);
+    // The largest gain stands for what became better, as the largest loss, which is the first, for what became worse.
+    let changed = match report.verdict {
+        Verdict::Pass => rows.min_by_key(|row| (row.by_loss().0, Reverse(row.by_loss().1))),
+        _ => rows.into_iter().next(),
+    };
+    let success = |row: &GateRow| {
+        let of_cell = |other: &&GateRow| other.subject == row.subject && other.metric == Metric::Success.name();
+        report.rows.iter().find(of_cell).filter(|success| success.metric != row.metric && is_gain(success))
+    };
+    let gained = changed.filter(|row| row.verdict == Verdict::Fail).and_then(success).map(change_in_words);
+    let unlike = report.rows.iter().filter_map(|row| Some(unlike_in_words(row, row.unlike?)));
     let unseen = report.rows.iter().map(|row| row.unseen_scenarios).max().filter(|unseen| *unseen > 0);
     let unseen = unseen.map(|unseen| {
         let scenarios = healbench_text::pluralize(unseen, "scenario");
         format!("could not see a fall from all to none in {scenarios}, for too few trials")
     });
-    cause.into_iter().chain(missing).chain(unseen).collect()
+    changed.map(change_in_words).into_iter().chain(gained).chain(unlike).chain(unseen).collect()
 }
 
-/// ` in a`, ` in a and b`, ` in a and 3 more scenarios`: those that became worse or, if there is none, all that changed.
-fn in_scenarios(row: &GateRow) -> String {
-    let worse = row.changes.iter().filter(|change| change.effect == ChangeEffect::Worse);
-    let mut names: Vec<&str> = worse.map(|change| change.scenario.as_str()).collect();
-    if names.is_empty() {
-        names.extend(row.changes.iter().map(|change| change.scenario.as_str()));
+/// `1 scenario changed: quickstart/wrong-enum; bless the candidate`.
+fn unlike_in_words(row: &GateRow, unlike: Unlike) -> String {
+    let names: Vec<&str> = row.changes.iter().map(|change| change.scenario.as_str()).collect();
+    let scenarios = healbench_text::pluralize(names.len() as u64, "scenario");
+    format!("{scenarios} {}: {}; {}", unlike.words(), named_scenarios(&names), unlike.way_out())
+}
+
+/// Returns true if the mean of a row that changed is better.
+fn is_gain(row: &GateRow) -> bool {
+    let (metric, difference) = (row.metric.parse::<Metric>(), row.difference.unwrap_or_default());
+    metric.is_ok_and(|metric| difference != 0.0 && (difference > 0.0) == (metric.better() == Better::Higher))
+}
+
+/// `worse: -20 points of success in shop/cancel-shipped`; where the mean hides what became worse, `worse: success in
+/// shop/cancel-shipped, +3 points on the whole`.
+fn change_in_words(row: &GateRow) -> String {
+    let metric = row.metric.parse::<Metric>().ok();
+    let (difference, is_better) = (row.difference.unwrap_or_default(), is_gain(row));
+    let has_worse = row.changes.iter().any(|change| change.effect == ChangeEffect::Worse || change.worse_trials > 0);
+    let word = match (row.verdict, difference) {
+        (Verdict::Inconclusive, _) => "not settled",
+        _ if has_worse && row.verdict == Verdict::Fail => "worse",
+        (_, 0.0) => "changed",
+        _ if is_better => "better",
+        _ => "worse",
+    };
+    let numbers = match metric {
+        Some(metric) if metric.is_rate() => format!("{} points of {metric}", points(difference)),
+        None if row.metric == "rows" => "other responses".to_owned(),
+        _ => format!("{} {}", plain_text(&row.metric), means(row)),
+    };
+    let names = worst_scenarios(row);
+    match metric {
+        Some(metric) if word == "worse" && (is_better || difference == 0.0) => {
+            let is_made_up = row.changes.iter().all(|change| change.effect != ChangeEffect::Worse);
+            let trials = if is_made_up { "trials of " } else { "" };
+            let whole = match metric.is_rate() {
+                true => format!("{} points", points(difference)),
+                false => means(row),
+            };
+            format!(
+                "{word}: {metric}{}, {whole} on the whole",
+                in_scenarios(&names).replacen("in ", &format!("in {trials}"), 1)
+            )
+        }
+        _ => format!("{word}: {numbers}{}", in_scenarios(&names)),
     }
-    match names.as_slice() {
-        [] => String::new(),
-        [only] => format!(" in {}", plain_text(only)),
-        [first, second] => format!(" in {} and {}", plain_text(first), plain_text(second)),
-        [first, rest @ ..] => format!(" in {} and {} more scenarios", plain_text(first), count(rest.len() as u64)),
-    }
+}
+
+/// Returns the scenarios of a row that became worse; if there is none, those with a trial that did, and otherwise all that changed.
+fn worst_scenarios(row: &GateRow) -> Vec<&str> {
+    let of = |is: fn(&ScenarioChange) -> bool| -> Vec<&str> {
+        row.changes.iter().filter(|change| is(change)).map(|change| change.scenario.as_str()).collect()
+    };
+    let kinds: [fn(&ScenarioChange) -> bool; 3] =
+        [|change| change.effect == ChangeEffect::Worse, |change| change.worse_trials > 0, |_| true];
+    kinds.into_iter().map(of).find(|names| !names.is_empty()).unwrap_or_default()
 }
 
 /// `7 pass, 3 fail`.
@@ -206,9 +244,13 @@ fn means(row: &GateRow) -> String {
         (Some(base), Some(candidate)) if base == candidate => mean(row, base),
         (Some(base), Some(candidate)) => match (mean(row, base), mean(row, candidate)) {
             (base_text, candidate_text) if base_text == candidate_text => {
-                let digits = (2..17).find(|digits| format!("{base:.digits$}") != format!("{candidate:.digits$}"));
+                let is_share = row.metric == "infra" || row.metric.parse::<Metric>().is_ok_and(Metric::is_rate);
+                let (scale, unit) = if is_share { (100.0, "%") } else { (1.0, "") };
+                let (base, candidate) = (base * scale, candidate * scale);
+                let first = if is_share { 1 } else { 2 };
+                let digits = (first..17).find(|digits| format!("{base:.digits$}") != format!("{candidate:.digits$}"));
                 let digits = digits.unwrap_or(17);
-                format!("{base:.digits$} → {candidate:.digits$}")
+                format!("{base:.digits$}{unit} → {candidate:.digits$}{unit}")
             }
             (base, candidate) => format!("{base} → {candidate}"),
         },
@@ -251,6 +293,21 @@ fn format_change(row: &GateRow, change: &ScenarioChange) -> String {
         (None, Some(candidate)) => format!("unknown → {}", number(candidate)),
         (None, None) => String::new(),
     }
+}
+
+/// ` per episode`, the unit of a mean of counts; empty for others.
+fn per_episode(row: &GateRow) -> &'static str {
+    match row.metric.parse::<Metric>() {
+        Ok(metric) if !metric.is_rate() && (row.base.is_some() || row.candidate.is_some()) => " per episode",
+        _ => "",
+    }
+}
+
+/// `sums over trials`: what the numbers of the changed scenarios are; `None` if there are none.
+fn unit_of_changes(row: &GateRow) -> Option<&'static str> {
+    let metric = row.metric.parse::<Metric>().ok()?;
+    let has_numbers = row.changes.iter().any(|change| change.base.is_some() || change.candidate.is_some());
+    has_numbers.then_some(if metric.is_rate() { "trials in which it holds" } else { "sums over trials" })
 }
 
 /// Returns the command that shows the most informative change: the first with a different outcome, or the first of all.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use healbench_core::{Condition, ErrorFormat, Guardrails};
 use unicode_width::UnicodeWidthStr as _;
 
-use super::number::{points, points_interval};
+use super::number::{count, points, points_interval};
 use healbench_analysis::statistics::Interval;
 use healbench_analysis::{Report, ReportRow, Verdict};
 use healbench_text::{Paint, StyledSpan, TableCell, plain_text};
@@ -128,6 +128,23 @@ pub(super) fn row_label(row: &ReportRow) -> String {
         true => "no guardrails".to_owned(),
         false => condition_label(&row.condition),
     }
+}
+
+/// `a`, `a and b`, `a and 3 more scenarios`; empty without any.
+pub(super) fn named_scenarios<S: AsRef<str>>(scenarios: &[S]) -> String {
+    match scenarios {
+        [] => String::new(),
+        [only] => plain_text(only.as_ref()).into_owned(),
+        [first, second] => format!("{} and {}", plain_text(first.as_ref()), plain_text(second.as_ref())),
+        [first, rest @ ..] => {
+            format!("{} and {} more scenarios", plain_text(first.as_ref()), count(rest.len() as u64))
+        }
+    }
+}
+
+/// ` in a and 3 more scenarios`; empty without any.
+pub(super) fn in_scenarios<S: AsRef<str>>(scenarios: &[S]) -> String {
+    if scenarios.is_empty() { String::new() } else { format!(" in {}", named_scenarios(scenarios)) }
 }
 
 /// The name of a format with a space before it.

@@ -49,19 +49,43 @@ fn the_documented_workflow_decides_as_it_says() {
 
     let text = read("scenarios/suites/quickstart/wrong-enum.yaml");
     sandbox.write("scenarios/wrong-enum.yaml", &text.replace("max_calls: ", "max_calls: 1"));
-    let named = ["::error file=scenarios/wrong-enum.yaml,line=1,title=MISSING", "with another text in the candidate"];
-    check("a scenario", &played(), (4, "MISSING"), &named, &["1 scenario with another text"]);
+    let named = [
+        "::error file=scenarios/wrong-enum.yaml,line=1,title=MISSING",
+        "1 scenario changed: quickstart/wrong-enum; bless the candidate",
+    ];
+    check(
+        "a scenario",
+        &played(),
+        (4, "MISSING"),
+        &named,
+        &["1 scenario changed: quickstart/wrong-enum; bless the candidate"],
+    );
     sandbox.write("scenarios/wrong-enum.yaml", &text);
 
     sandbox.write("scenarios/new.yaml", &text.replace("id: quickstart/wrong-enum", "id: quickstart/new"));
-    let named = ["::error file=scenarios/new.yaml,line=1,title=MISSING", "1 scenario new in the candidate"];
+    let named = [
+        "::error file=scenarios/new.yaml,line=1,title=MISSING",
+        "1 scenario added: quickstart/new; bless the candidate",
+    ];
     check("an added one", &played(), (4, "MISSING"), &named, &["bless the candidate"]);
     // The others are compared.
     sandbox.write("errors.jinja", &format!("{head}-#}}{worse}"));
-    check("an added one and a template", &played(), (1, "FAIL"), &["not compared: 1 scenario"], &["**FAIL**"]);
+    check(
+        "an added one and a template",
+        &played(),
+        (1, "FAIL"),
+        &["1 scenario added: quickstart/new; bless the candidate"],
+        &["**FAIL**"],
+    );
     sandbox.write("errors.jinja", &template);
 
     std::fs::remove_file(sandbox.path("scenarios/new.yaml")).unwrap();
     std::fs::remove_file(sandbox.path("scenarios/unknown-id.yaml")).unwrap();
-    check("a removed one", &played(), (4, "MISSING"), &["1 scenario not there in the candidate"], &[]);
+    check(
+        "a removed one",
+        &played(),
+        (4, "MISSING"),
+        &["1 scenario removed: quickstart/unknown-id; run it, or bless a run without it"],
+        &[],
+    );
 }

@@ -1,9 +1,12 @@
 //! The conclusion of a comparison of two runs.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{CellComparison, Flip, MetricDifference};
+use crate::changed_scenarios::by_gain;
 use crate::metric::Metric;
 use crate::summary::{Verdict, verdict};
 
@@ -19,6 +22,18 @@ pub struct Conclusion {
     /// The index of the cell with the largest clear loss, or gain if there is no loss; null if no difference is clear.
     pub cell: Option<usize>,
     /// The scenarios of that cell in which more trials changed in its direction than in the other, those with most first.
+    pub scenarios: Vec<String>,
+    /// What became worse although no cell is clearly worse; null if nothing did.
+    pub setback: Option<Setback>,
+}
+
+/// The scenarios that became worse in a cell that is not worse on the whole, and in which the same seed gives the same rows again. The gate
+/// fails on them.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Setback {
+    /// The index of the cell: of those with such scenarios, the one that gained least.
+    pub cell: usize,
+    /// The scenarios in which more trials became worse than better, those with most first.
     pub scenarios: Vec<String>,
 }
 
@@ -63,8 +78,21 @@ pub(super) fn conclude(cells: &[CellComparison], flips: &[Flip]) -> Conclusion {
     };
     let loss = clear.iter().min_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, difference)| *difference < 0.0);
     let shown = loss.or_else(|| clear.iter().max_by(|a, b| a.1.total_cmp(&b.1)));
-    let scenarios = shown.map(|(index, difference)| scenarios(&cells[*index], *difference < 0.0, flips));
-    Conclusion { change, worse, better, cell: shown.map(|(index, _)| *index), scenarios: scenarios.unwrap_or_default() }
+    let scenarios = shown.map(|(index, difference)| changed_scenarios(&cells[*index], *difference < 0.0, flips));
+    let setback = || {
+        let reproducible = cells.iter().enumerate().filter(|(_, cell)| cell.is_exact);
+        let lost = reproducible.map(|(cell, of)| Setback { cell, scenarios: changed_scenarios(of, true, flips) });
+        let gain = |setback: &Setback| success(&cells[setback.cell]).and_then(|entry| entry.difference).unwrap_or(0.0);
+        lost.filter(|setback| !setback.scenarios.is_empty()).min_by(|a, b| gain(a).total_cmp(&gain(b)))
+    };
+    Conclusion {
+        change,
+        worse,
+        better,
+        cell: shown.map(|(index, _)| *index),
+        scenarios: scenarios.unwrap_or_default(),
+        setback: if worse == 0 { setback() } else { None },
+    }
 }
 
 /// Returns a difference that is clear on the suite of the runs: any where the same scenarios would give the same pairs again, and
@@ -78,17 +106,13 @@ fn clear_difference(entry: &MetricDifference) -> Option<f64> {
     }
 }
 
-fn scenarios(cell: &CellComparison, losses: bool, flips: &[Flip]) -> Vec<String> {
-    let mut counts: Vec<(String, i64)> = Vec::new();
-    let of_cell = flips.iter().filter(|flip| flip.title == cell.title && flip.condition == cell.condition);
-    for flip in of_cell {
-        let change = if flip.is_loss() == losses { 1 } else { -1 };
-        match counts.iter_mut().find(|(scenario, _)| *scenario == flip.scenario) {
-            Some((_, count)) => *count += change,
-            None => counts.push((flip.scenario.clone(), change)),
-        }
+/// Returns the scenarios of a cell in which more trials changed in one direction than in the other.
+fn changed_scenarios(cell: &CellComparison, losses: bool, flips: &[Flip]) -> Vec<String> {
+    let mut gains: BTreeMap<&str, f64> = BTreeMap::new();
+    for flip in flips.iter().filter(|flip| flip.title == cell.title && flip.condition == cell.condition) {
+        *gains.entry(&flip.scenario).or_default() += if flip.is_loss() { -1.0 } else { 1.0 };
     }
-    counts.retain(|(_, count)| *count > 0);
-    counts.sort_by_key(|(_, count)| -count);
-    counts.into_iter().map(|(scenario, _)| scenario).collect()
+    let gains = by_gain(gains.into_iter().map(|(scenario, gain)| (scenario, gain, ())).collect());
+    let is_wanted = |gain: f64| if losses { gain < 0.0 } else { gain > 0.0 };
+    gains.into_iter().filter(|(_, gain, ())| is_wanted(*gain)).map(|(scenario, ..)| scenario.to_owned()).collect()
 }

@@ -199,6 +199,7 @@ impl Pairing<'_> {
             agent: agent.to_string(),
             title: agent.title(),
             kind: agent.kind,
+            is_exact,
             condition: ShownCondition::from(condition),
             pairs,
             changed,

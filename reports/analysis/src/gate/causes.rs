@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::inputs::Inputs;
 use super::{GateRow, Method, Subject, Verdict};
-use crate::metric::Metric;
 
 /// The common ground of rows that fail for one cause.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -22,7 +21,7 @@ enum Cause {
 }
 
 /// Gives each cause a head among its failing rows, and points the others to it. The head is a critical row before an advisory one, then the
-/// first by metric, then the one with the largest difference.
+/// first by metric, then the one with the largest loss.
 pub(super) fn join(rows: &mut [GateRow], inputs: &Inputs<'_>) {
     let cell = |row: &GateRow| format!("{:?}", row.subject);
     let mut changed: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -58,12 +57,7 @@ pub(super) fn join(rows: &mut [GateRow], inputs: &Inputs<'_>) {
         };
         let weight = |index: &&usize| {
             let row = &rows[**index];
-            let metric = row.metric.parse::<Metric>().map_or(usize::MAX, |metric| metric as usize);
-            (
-                row.tier,
-                metric,
-                std::cmp::Reverse(row.difference.map_or(0, |difference| (difference.abs() * 1e6) as u64)),
-            )
+            (row.tier, row.by_loss())
         };
         let Some(head) = indexes.iter().min_by_key(weight).copied() else { continue };
         for index in indexes.into_iter().filter(|index| *index != head) {

@@ -2,7 +2,10 @@
 //! better passes, and so does one that is neither better nor worse where an input differs that explains it.
 
 use super::inputs::Inputs;
-use super::{ChangeEffect, GateRow, MatchedScenarios, Method, Policy, ScenarioChange, Subject, Tier, Verdict};
+use super::{
+    ChangeEffect, GateRow, MatchedScenarios, Method, Policy, ScenarioChange, Subject, Tier, Verdict,
+    first_differing_trial,
+};
 use crate::baseline::{CellName, CellScenario};
 use crate::metric::Metric;
 use healbench_text::part_of;
@@ -28,11 +31,8 @@ pub(super) fn rows(
         .iter()
         .filter(|(scenario, before, after)| before.rows != after.rows && !reported(scenario))
         .map(|(scenario, before, after)| ScenarioChange {
-            scenario: (*scenario).to_owned(),
-            base: None,
-            candidate: None,
             trial: first_differing_trial(before, after),
-            effect: ChangeEffect::Neutral,
+            ..ScenarioChange::named(scenario)
         })
         .collect();
     let reason = match unreported.len() {
@@ -54,6 +54,8 @@ struct Effects {
     better: u64,
     /// Neither better nor worse, and no input differs.
     unexplained: u64,
+    /// Not worse, though a trial is, for which others make up.
+    made_up: u64,
 }
 
 impl Effects {
@@ -66,15 +68,24 @@ impl Effects {
             unexplained: count(&|change| {
                 change.effect == ChangeEffect::Neutral && !inputs.explain(cell, &change.scenario)
             }),
+            made_up: count(&|change| change.effect != ChangeEffect::Worse && change.worse_trials > 0),
         }
     }
 
     fn verdict(&self) -> Verdict {
-        if self.worse + self.unexplained == 0 { Verdict::Pass } else { Verdict::Fail }
+        if self.worse + self.unexplained + self.made_up == 0 { Verdict::Pass } else { Verdict::Fail }
     }
 
     /// `, for the worse in 3`.
     fn describe(&self) -> String {
+        let made_up = match self.made_up {
+            0 => String::new(),
+            count => format!("; a trial is worse and another one makes up for it in {count}"),
+        };
+        self.describe_scenarios() + &made_up
+    }
+
+    fn describe_scenarios(&self) -> String {
         match *self {
             Effects { changed, worse, .. } if worse == changed => ", for the worse".to_owned(),
             Effects { changed, better, .. } if better == changed => ", for the better".to_owned(),
@@ -102,24 +113,11 @@ fn metric_row(
         Metric::Success => before.outcomes != after.outcomes,
         _ => before.sum(metric) != after.sum(metric),
     };
-    let number = |scenario: &CellScenario| Some(scenario.sum(metric)).filter(|sum| sum.count > 0).map(|sum| sum.total);
-    let mut changes: Vec<ScenarioChange> = matched
-        .iter()
-        .filter(|(_, before, after)| differs(before, after))
-        .map(|(scenario, before, after)| ScenarioChange {
-            scenario: (*scenario).to_owned(),
-            base: number(before),
-            candidate: number(after),
-            trial: first_differing_trial(before, after),
-            effect: ChangeEffect::of(metric, before, after),
-        })
-        .collect();
+    let changes = super::changes(metric, matched, differs);
     let means = (
         mean(metric, matched.iter().map(|(_, before, _)| *before)),
         mean(metric, matched.iter().map(|(_, _, after)| *after)),
     );
-    // Those for the worse come first.
-    changes.sort_by_key(|change| change.effect);
     let effects = Effects::of(cell, &changes, inputs);
     let reason = match changes.len() as u64 {
         0 => "the same in every scenario".to_owned(),
@@ -157,14 +155,9 @@ fn row(
         unseen_scenarios: 0,
         changes,
         cause: None,
+        unlike: None,
         reason,
     }
-}
-
-/// Returns the first trial whose outcome differs.
-pub(super) fn first_differing_trial(before: &CellScenario, after: &CellScenario) -> Option<u32> {
-    let at = before.outcomes.iter().zip(after.outcomes.iter()).position(|(before, after)| before != after)?;
-    u32::try_from(at).ok()
 }
 
 /// Returns the mean of a metric over scenarios: the sum over episodes divided by their number; null without episodes.

@@ -8,7 +8,9 @@ use serde::Serialize;
 use similar::TextDiff;
 
 use super::policy::MayDiffer;
-use super::{GateRow, IncompatibleRuns, NamedBaseline, Policy, SCENARIOS, ScenarioChange, Subject, Tier, missing_row};
+use super::{
+    GateRow, IncompatibleRuns, NamedBaseline, Policy, SCENARIOS, ScenarioChange, Subject, Tier, Unlike, missing_row,
+};
 use crate::baseline::{AgentFingerprint, Baseline, CellName, ScenarioFingerprint};
 
 /// A text that was given to both runs and differs between them.
@@ -116,24 +118,24 @@ pub(super) fn unlike_scenarios<'a>(
         after.get(*id).is_some_and(|other| other.schedules != scenario.schedules) && !rewritten.contains(&id.as_str())
     });
     let rescheduled = rescheduled.map(|(id, _)| id.as_str());
-    let kinds: [(Vec<&str>, &str, &str); 4] = [
-        (removed.collect(), "not there", "run it, or bless a run without it"),
-        (added.collect(), "new", "bless the candidate to compare it from then on"),
-        (rewritten.clone(), "with another text", "bless the candidate"),
-        (rescheduled.collect(), "with other mistakes, faults or data", "bless the candidate"),
+    let kinds: [(Vec<&str>, Unlike); 4] = [
+        (removed.collect(), Unlike::Removed),
+        (added.collect(), Unlike::Added),
+        (rewritten.clone(), Unlike::Changed),
+        (rescheduled.collect(), Unlike::Rescheduled),
     ];
     let ids: BTreeSet<&str> = kinds.iter().flat_map(|(ids, ..)| ids.iter().copied()).collect();
     if before.keys().all(|id| ids.contains(id.as_str())) {
-        let (ids, what, _) = kinds.iter().find(|(ids, ..)| !ids.is_empty()).unwrap_or(&kinds[0]);
+        let (ids, unlike) = kinds.iter().find(|(ids, _)| !ids.is_empty()).unwrap_or(&kinds[0]);
         let first = ids.first().copied().unwrap_or_default();
         return Err(IncompatibleRuns {
             property: format!("no scenario is the same: `{first}`"),
             base: "there".to_owned(),
-            candidate: (*what).to_owned(),
+            candidate: unlike.words().to_owned(),
             allow: (!kinds[2].0.is_empty()).then(|| MayDiffer::Scenarios.name()),
         });
     }
-    let rows = kinds.into_iter().filter(|(ids, ..)| !ids.is_empty()).map(|(ids, what, way_out)| {
+    let rows = kinds.into_iter().filter(|(ids, _)| !ids.is_empty()).map(|(ids, unlike)| {
         let subject = Subject::Run { run: candidate.name.to_owned() };
         let allowed = if may_differ { "" } else { ", or allow it by `may_differ = [\"scenarios\"]` in a policy" };
         let command = match base.sources.is_empty() {
@@ -141,12 +143,15 @@ pub(super) fn unlike_scenarios<'a>(
             false => String::new(),
         };
         let reason = format!(
-            "{} {what} in the candidate: not compared; {way_out}{command}{allowed}",
-            pluralize(ids.len() as u64, "scenario")
+            "{} {}: not compared; {}{command}{allowed}",
+            pluralize(ids.len() as u64, "scenario"),
+            unlike.words(),
+            unlike.way_out()
         );
         GateRow {
             tier: if may_differ { Tier::Advisory } else { Tier::Critical },
             changes: ids.iter().map(|id| ScenarioChange::named(id)).collect(),
+            unlike: Some(unlike),
             ..missing_row(subject, SCENARIOS, &reason)
         }
     });

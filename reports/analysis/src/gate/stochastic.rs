@@ -7,10 +7,7 @@ use healbench_core::Seed;
 use healbench_text::{agree, part_of};
 
 use super::policy::{Check, Direction, Margin};
-use super::{
-    ChangeEffect, GateRow, MatchedScenarios, Method, OtherScenarios, Policy, ScenarioChange, Subject, Verdict,
-    missing_row,
-};
+use super::{GateRow, MatchedScenarios, Method, OtherScenarios, Policy, Subject, Verdict, changes, missing_row};
 use crate::baseline::{CellName, CellScenario};
 use crate::metric::Metric;
 use crate::statistics::{
@@ -136,8 +133,13 @@ fn row(cell: &CellName, check: &Check, sampled: &Sampled<'_>, policy: &Policy, r
         pairs: Some(pairs),
         needed_pairs,
         unseen_scenarios: broken.unseen.len() as u64,
-        changes: if verdict == Verdict::Pass { Vec::new() } else { changes(check.metric, matched) },
+        changes: match verdict {
+            Verdict::Pass => Vec::new(),
+            // Starting points for a search for the cause.
+            _ => changes(check.metric, matched, |before, after| before.sum(check.metric) != after.sum(check.metric)),
+        },
         cause: None,
+        unlike: None,
         reason,
     }
 }
@@ -253,13 +255,14 @@ fn missing_clusters(margin: Option<f64>, clusters: u64) -> u64 {
     margin.and_then(fewest_clusters).map_or(0, |fewest| fewest.saturating_sub(clusters))
 }
 
+/// The pairs of a scenario.
 #[derive(Default)]
-struct ScenarioPairs<'a> {
+pub(super) struct ScenarioPairs<'a> {
     id: &'a str,
-    pairs: u64,
+    pub(super) pairs: u64,
     /// The number of pairs that are true only in the candidate; `fewer` counts those true only in the base.
-    more: u64,
-    fewer: u64,
+    pub(super) more: u64,
+    pub(super) fewer: u64,
     /// Sums over the pairs.
     base: f64,
     candidate: f64,
@@ -279,7 +282,12 @@ impl ScenarioPairs<'_> {
 }
 
 /// Pairs a rate trial by trial. A trial that is null on both sides is ignored.
-fn pair_by_trial<'a>(metric: Metric, id: &'a str, before: &CellScenario, after: &CellScenario) -> ScenarioPairs<'a> {
+pub(super) fn pair_by_trial<'a>(
+    metric: Metric,
+    id: &'a str,
+    before: &CellScenario,
+    after: &CellScenario,
+) -> ScenarioPairs<'a> {
     let mut paired = ScenarioPairs { id, ..ScenarioPairs::default() };
     let mut counted = BTreeSet::new();
     for (trial, (before, ending)) in before.outcomes.iter().zip(after.outcomes.iter()).enumerate() {
@@ -390,21 +398,6 @@ fn for_direction(
             (Holds, _) => Some(Holds),
         },
     }
-}
-
-/// Returns the changed scenarios, as starting points for a search for the cause.
-fn changes(metric: Metric, matched: &MatchedScenarios<'_>) -> Vec<ScenarioChange> {
-    let number = |scenario: &CellScenario| Some(scenario.sum(metric)).filter(|sum| sum.count > 0).map(|sum| sum.total);
-    let moved = matched.iter().filter(|(_, before, after)| before.sum(metric) != after.sum(metric));
-    moved
-        .map(|(scenario, before, after)| ScenarioChange {
-            scenario: (*scenario).to_owned(),
-            base: number(before),
-            candidate: number(after),
-            trial: super::deterministic::first_differing_trial(before, after),
-            effect: ChangeEffect::of_means(metric, before, after),
-        })
-        .collect()
 }
 
 fn explain(check: &Check, verdict: Verdict, estimate: &Estimate, base: Option<f64>) -> String {

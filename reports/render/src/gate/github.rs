@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use super::{
     MAX_TEXTS, by_severity, diff_lines, difference, first_line, format_change, joined, means, show_command, subject,
-    verdict, verdict_counts,
+    unit_of_changes, verdict, verdict_counts,
 };
 use healbench_analysis::gate::{
     ChangeEffect, GateReport, GateRow, Method, ScenarioChange, SourceLocation, Tier, Verdict,
@@ -58,7 +58,9 @@ fn annotations(report: &GateReport) -> Vec<Annotation<'_>> {
         }
         let rows = std::iter::once(row).chain(joined(report, row));
         let changes = rows.flat_map(|row| row.changes.iter().map(move |change| (row, change)));
-        for (row, change) in changes.filter(|(_, change)| change.effect != ChangeEffect::Better) {
+        for (row, change) in
+            changes.filter(|(_, change)| change.effect != ChangeEffect::Better || change.worse_trials > 0)
+        {
             let at = *known.entry(&change.scenario).or_insert(annotations.len());
             match annotations.get_mut(at) {
                 Some(Annotation::Scenario(_, changes)) => changes.push((row, change)),
@@ -118,7 +120,8 @@ fn change_line((row, change): &(&GateRow, &ScenarioChange), title_verdict: &str)
     }
     let numbers = format_change(row, change);
     let numbers = if numbers.is_empty() { "changed" } else { &numbers };
-    let mut line = format!("{} {numbers} in {}", plain_text(&row.metric), subject(&row.subject));
+    let unit = unit_of_changes(row).map(|unit| format!(" ({unit})")).unwrap_or_default();
+    let mut line = format!("{} {numbers}{unit} in {}", plain_text(&row.metric), subject(&row.subject));
     if verdict(row) != title_verdict {
         line = format!("{}: {line}", verdict(row));
     }

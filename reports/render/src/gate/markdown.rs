@@ -1,6 +1,6 @@
 use super::{
     MAX_TEXTS, also, by_severity, diff_lines, difference, example_command, first_line, format_change, is_listed, means,
-    more_texts, subject, verdict, verdict_counts,
+    more_texts, per_episode, subject, unit_of_changes, verdict, verdict_counts,
 };
 use healbench_analysis::gate::{GateReport, GateRow, Verdict};
 use healbench_text::{count, escape_markdown};
@@ -82,17 +82,18 @@ fn verdict_with_emoji(row: &GateRow) -> String {
 
 fn table_row(report: &GateReport, row: &GateRow) -> String {
     let reason = std::iter::once(row.reason.clone()).chain(also(report, row)).collect::<Vec<_>>().join("; ");
-    let data = [subject(&row.subject), row.metric.clone(), means(row), difference(row), reason];
+    let data = [subject(&row.subject), row.metric.clone(), means(row) + per_episode(row), difference(row), reason];
     format!("| {} | {} |\n", verdict_with_emoji(row), data.map(|text| escape_markdown(&text)).join(" | "))
 }
 
 /// Formats the changed scenarios of a row as a collapsed block.
 fn changes(report: &GateReport, row: &GateRow) -> String {
     let mut text = format!(
-        "\n<details><summary>{}: {} · {}</summary>\n\n| scenario | base → candidate |\n|---|---|\n",
+        "\n<details><summary>{}: {} · {}</summary>\n\n| scenario | base → candidate{} |\n|---|---|\n",
         verdict_with_emoji(row),
         escape_markdown(&subject(&row.subject)),
-        escape_markdown(&row.metric)
+        escape_markdown(&row.metric),
+        unit_of_changes(row).map(|unit| format!(", {unit}")).unwrap_or_default()
     );
     for change in row.changes.iter().take(CHANGES) {
         text.push_str(&format!(

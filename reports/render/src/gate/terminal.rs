@@ -1,6 +1,6 @@
 use super::{
     MAX_TEXTS, also, by_severity, diff_lines, difference, example_command, first_line, format_change, is_listed, means,
-    more_texts, subject, verdict, verdict_counts,
+    more_texts, per_episode, subject, unit_of_changes, verdict, verdict_counts,
 };
 use crate::labels::INDENT;
 use healbench_analysis::gate::{GateReport, GateRow, Verdict};
@@ -93,7 +93,7 @@ fn row_lines(report: &GateReport, row: &GateRow, word: &str, options: GateOption
     let mut head = format!("{word}{} · {}", subject(&row.subject), plain_text(&row.metric));
     let means = means(row);
     if !means.is_empty() {
-        head = format!("{head}: {means}");
+        head = format!("{head}: {means}{}", per_episode(row));
     }
     let mut lines = wrap(&head, " ", options.width.max(60));
     let difference = difference(row);
@@ -101,6 +101,7 @@ fn row_lines(report: &GateReport, row: &GateRow, word: &str, options: GateOption
     let reason = plain_text(&row.reason);
     let reason = if difference.is_empty() { reason.into_owned() } else { format!("{difference}; {reason}") };
     lines.extend(wrap(&reason, " ", room).into_iter().map(|line| format!("{INDENT}{line}")));
+    lines.extend(unit_of_changes(row).map(|unit| format!("{INDENT}{INDENT}{unit}:")));
     for change in row.changes.iter().take(CHANGES) {
         let numbers = format_change(row, change);
         lines.push(format!("{INDENT}{INDENT}{}  {numbers}", plain_text(&change.scenario)).trim_end().to_owned());

@@ -42,12 +42,12 @@ fn printed(report: &GateReport) -> String {
 fn scenarios_that_are_not_the_same_are_named_and_the_others_compared() {
     let base = base();
     type Change = fn(&mut Baseline);
-    let changes: [(&str, Change); 4] = [
-        ("1 scenario not there in the candidate", |other| {
+    let changes: [(&str, &str, Change); 4] = [
+        ("1 scenario removed", "orders/typo; run it, or bless a run without it", |other| {
             other.scenarios.remove(TYPO);
             other.cells.values_mut().for_each(|cell| drop(cell.remove(TYPO)));
         }),
-        ("1 scenario new in the candidate", |other| {
+        ("1 scenario added", "orders/new; bless the candidate", |other| {
             let typo = other.scenarios[TYPO].clone();
             other.scenarios.insert("orders/new".to_owned(), typo);
             for cell in other.cells.values_mut() {
@@ -55,25 +55,30 @@ fn scenarios_that_are_not_the_same_are_named_and_the_others_compared() {
                 cell.insert("orders/new".to_owned(), line);
             }
         }),
-        ("1 scenario with another text", |other| other.scenarios.get_mut(TYPO).unwrap().text = "x".to_owned()),
-        ("1 scenario with other mistakes", |other| other.scenarios.get_mut(TYPO).unwrap().schedules = "x".to_owned()),
+        ("1 scenario changed", "orders/typo; bless the candidate", |other| {
+            other.scenarios.get_mut(TYPO).unwrap().text = "x".to_owned();
+        }),
+        ("1 scenario changed in mistakes, faults or data", "orders/typo; bless the candidate", |other| {
+            other.scenarios.get_mut(TYPO).unwrap().schedules = "x".to_owned();
+        }),
     ];
     let allowing = Policy::parse("gate.toml", "may_differ = [\"scenarios\"]\n").unwrap();
-    for (reason, change) in changes {
+    for (reason, which, change) in changes {
         let mut other = base.clone();
         change(&mut other);
         let report = gated(&base, &other);
         assert_eq!(report.verdict, Verdict::Missing, "{reason}");
         let rows: Vec<_> = report.rows.iter().filter(|row| row.verdict != Verdict::Pass).collect();
-        assert!(rows.len() == 1 && rows[0].reason.starts_with(reason), "{rows:?}");
+        assert!(rows.len() == 1 && rows[0].reason.starts_with(&format!("{reason}: not compared; ")), "{rows:?}");
         assert!(printed(&report).starts_with("MISSING  candidate · 1 missing, "), "{}", printed(&report));
-        assert!(printed(&report).contains(" · not compared: 1 scenario\n"), "{}", printed(&report));
+        let first = terminal(&report, GateOptions { width: 200, color: false });
+        assert!(first.contains(&format!(" · {reason}: {which}\n")), "{first}");
         // A policy may say that this decides nothing, and a text alone is compared then.
         let report = run_gate(&base, &other, &allowing).unwrap();
         assert_eq!(report.verdict, Verdict::Pass, "{reason}");
         let advisory = report.rows.iter().filter(|row| row.verdict == Verdict::Missing);
         assert!(advisory.clone().all(|row| row.tier == Tier::Advisory), "{reason}");
-        assert_eq!(advisory.count(), usize::from(!reason.contains("text")), "{reason}");
+        assert_eq!(advisory.count(), usize::from(reason != "1 scenario changed"), "{reason}");
         // What became worse elsewhere decides in any case; what became worse in this scenario cannot be told.
         let worse = with_more(&other, CURRENCY, Metric::Tokens, 1.0);
         for policy in [&Policy::default(), &allowing] {
@@ -137,7 +142,10 @@ fn trials_of_a_scenario_do_not_make_up_for_each_other() {
     let report = run_gate(&before, &after, &policy).unwrap();
     assert_eq!(report.verdict, Verdict::Fail);
     let text = printed(&report);
-    assert!(text.contains(" · worse: success in billing/new-currency and 2 more scenarios"), "{text}");
+    assert!(
+        text.contains(" · worse: success in trials of billing/new-currency and 2 more scenarios, 0 points on the"),
+        "{text}"
+    );
 }
 
 #[test]

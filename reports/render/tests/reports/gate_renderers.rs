@@ -40,6 +40,7 @@ pub(crate) fn row(subject: Subject, metric: &str, verdict: Verdict, method: Meth
         unseen_scenarios: 0,
         changes: Vec::new(),
         cause: None,
+        unlike: None,
         reason: reason.to_owned(),
     }
 }
@@ -65,6 +66,7 @@ pub(crate) fn changed(row: GateRow, changes: &[Changed<'_>]) -> GateRow {
         base: *base,
         candidate: *candidate,
         trial: *trial,
+        worse_trials: 0,
         effect: match base.zip(*candidate) {
             Some((base, candidate)) if candidate > base => ChangeEffect::Worse,
             Some((base, candidate)) if candidate < base => ChangeEffect::Better,

@@ -46,3 +46,4 @@ mod statistics;
 mod summary;
 mod summary_pairs;
 mod transcript;
+mod two_runs_one_statement;

@@ -18,6 +18,7 @@ use crate::numbers::{self, row_label};
 use crate::pages::{all, classed, read, table, text};
 use crate::sample::{Draw, manifest, plan as sample_plan};
 use crate::statements::{Said, Statement};
+use crate::two_runs_one_statement;
 
 /// Episodes without calls.
 #[derive(Debug)]
@@ -72,11 +73,20 @@ fn random_plan(draw: &mut Draw) -> Plan {
     plan.conditions.truncate(count);
     let scenario = plan.scenarios.remove(0);
     let families = 1 + draw.below(2);
-    plan.scenarios = (0..if draw.below(3) == 0 { 15 } else { 2 + draw.below(6) })
+    // Some are as large as a recommendation and "as good" need.
+    let is_large = draw.below(25) == 0;
+    plan.trials = if is_large { 5 } else { plan.trials };
+    let scenarios = match draw.below(3) {
+        _ if is_large => 40,
+        0 => 15,
+        _ => 2 + draw.below(6),
+    };
+    plan.scenarios = (0..scenarios)
         .map(|at| {
             let mut scenario = scenario.clone();
             scenario.id = format!("family{}/s{at}", at % families);
-            scenario.cluster = format!("family{}/s{}", at % families, if at % 5 == 4 { at - families } else { at });
+            let is_alike = at % 5 == 4 && !is_large;
+            scenario.cluster = format!("family{}/s{}", at % families, if is_alike { at - families } else { at });
             scenario
         })
         .collect();
@@ -333,8 +343,9 @@ fn check_page(said: &Said, plan: &Plan, report: &Report, reference: usize, html:
     });
 }
 
-/// Returns how many differences are clear, and how many have an interval of their pair alone.
-fn check_run(seed: u64) -> [usize; 2] {
+/// Returns how many differences are clear, and how many have an interval of their pair alone; then how often the answer recommends, how often
+/// it says "as good", and whether two runs differ in success.
+fn check_run(seed: u64) -> [usize; 5] {
     let mut draw = Draw(seed);
     let plan = random_plan(&mut draw);
     let rows = random_rows(&plan, &mut draw);
@@ -409,15 +420,25 @@ fn check_run(seed: u64) -> [usize; 2] {
     assert!(!is_marked(&html) || has_note(&html));
     check_page(&said, &plan, &report, reference, &html);
     let count = |is: fn(&Statement) -> bool| said.statements().filter(is).count();
-    [count(|statement| statement.verdict == Verdict::Clear), count(Statement::is_of_pair_alone)]
+    let differs = two_runs_one_statement::check(&plan, &rows, &mut draw);
+    [
+        count(|statement| statement.verdict == Verdict::Clear),
+        count(Statement::is_of_pair_alone),
+        answer.matches("Use ").count(),
+        answer.matches("as good").count(),
+        usize::from(differs),
+    ]
 }
 
 #[test]
 fn no_output_contradicts_itself_about_a_pair() {
     let check = |part| (0..500).filter(move |seed| seed % 2 == part).map(check_run).collect::<Vec<_>>();
     let threads: Vec<_> = (0..2).map(|part| std::thread::spawn(move || check(part))).collect();
-    let counts: Vec<[usize; 2]> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
+    let counts: Vec<[usize; 5]> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
     let sum = |at: usize| counts.iter().map(|count| count[at]).sum::<usize>();
     assert!(sum(0) > 100, "{} clear differences", sum(0));
     assert!(sum(1) > 20, "{} intervals of a pair alone", sum(1));
+    assert!(sum(2) > 5, "{} recommendations", sum(2));
+    assert!(sum(3) > 1, "{} as good", sum(3));
+    assert!(sum(4) > 50, "{} pairs of runs", sum(4));
 }
