@@ -10,14 +10,14 @@ mod policy;
 mod runs;
 mod stochastic;
 
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
 
 use healbench_core::{AgentId, Guardrails};
 use serde::{Serialize, Serializer};
 
 use crate::baseline::{Baseline, BaselineError, BlessError, CellName, CellScenario, Ending};
-use crate::changed_scenarios::by_gain;
+use crate::changed_scenarios::{by_gain, rank};
 use crate::metric::{Better, Metric};
 use crate::statistics::Interval;
 pub use incompatible::IncompatibleRuns;
@@ -180,12 +180,37 @@ impl Unlike {
 }
 
 impl GateRow {
-    /// Returns a sort key: the first metric first, and of each metric the largest loss, in millionths.
-    pub fn by_loss(&self) -> (usize, i64) {
-        let Ok(metric) = self.metric.parse::<Metric>() else { return (usize::MAX, 0) };
-        let change = (self.difference.unwrap_or(0.0) * 1e6) as i64;
-        (metric as usize, if metric.better() == Better::Higher { change } else { change.saturating_neg() })
+    /// Returns a sort key: the first metric first, and of each metric the largest loss.
+    pub fn by_loss(&self) -> RowRank<'_> {
+        self.rank(-1.0, ChangeEffect::Worse)
     }
+
+    /// Returns a sort key: the first metric first, and of each metric the largest gain.
+    pub fn by_gain(&self) -> RowRank<'_> {
+        self.rank(1.0, ChangeEffect::Better)
+    }
+
+    fn rank(&self, sign: f64, effect: ChangeEffect) -> RowRank<'_> {
+        // What is no metric keeps its order.
+        let Ok(metric) = self.metric.parse::<Metric>() else {
+            return RowRank { metric: usize::MAX, change: rank(0.0, Vec::new()) };
+        };
+        let difference = sign * self.difference.unwrap_or(0.0);
+        let change = match metric.better() {
+            Better::Higher => -difference,
+            Better::Lower => difference,
+        };
+        let scenarios = self.changes.iter().filter(|change| change.effect == effect);
+        let scenarios = scenarios.map(|change| change.scenario.as_str()).collect();
+        RowRank { metric: metric as usize, change: rank(change, scenarios) }
+    }
+}
+
+/// A sort key of a row: its metric, then its [rank](crate::changed_scenarios::rank).
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RowRank<'a> {
+    metric: usize,
+    change: (i64, Reverse<usize>, Vec<&'a str>),
 }
 
 /// The decision about other scenarios of the same suites.

@@ -10,7 +10,7 @@ pub use junit::junit;
 pub use markdown::markdown;
 pub use terminal::{GateOptions, changes, terminal};
 
-use std::cmp::Reverse;
+use std::cmp::Ordering;
 
 use super::labels::{format_suffix, in_scenarios, named_scenarios};
 use super::number::{amount, money, percent, points};
@@ -23,7 +23,7 @@ use healbench_text::{count, plain_text};
 /// Sorts the rows that are of their own by severity: those that do not pass first, critical before advisory, then by verdict, with lost
 /// episodes before failures, and these by metric and loss. The sort is stable.
 fn by_severity(report: &GateReport) -> Vec<&GateRow> {
-    let weight = |row: &&GateRow| {
+    let weight = |row: &GateRow| {
         let verdict = match (row.verdict, row.metric.as_str()) {
             (Verdict::Missing, "infra") => 0,
             (Verdict::Fail, _) => 1,
@@ -31,11 +31,14 @@ fn by_severity(report: &GateReport) -> Vec<&GateRow> {
             (Verdict::Inconclusive, _) => 3,
             (Verdict::Pass, _) => 4,
         };
-        let loss = if row.verdict == Verdict::Fail { row.by_loss() } else { (0, 0) };
-        (row.verdict == Verdict::Pass, row.tier == Tier::Advisory, verdict, loss)
+        (row.verdict == Verdict::Pass, row.tier == Tier::Advisory, verdict)
     };
     let mut rows: Vec<&GateRow> = report.rows.iter().filter(|row| row.cause.is_none()).collect();
-    rows.sort_by_key(weight);
+    let loss = |row: &'_ GateRow, other: &'_ GateRow| match row.verdict {
+        Verdict::Fail => row.by_loss().cmp(&other.by_loss()),
+        _ => Ordering::Equal,
+    };
+    rows.sort_by(|a, b| weight(a).cmp(&weight(b)).then_with(|| loss(a, b)));
     rows
 }
 
@@ -139,7 +142,7 @@ fn first_line(report: &GateReport) -> Vec<String> {
     let rows = by_severity(report).into_iter().filter(decided).filter(is_changed);
     // The largest gain stands for what became better, as the largest loss, which is the first, for what became worse.
     let changed = match report.verdict {
-        Verdict::Pass => rows.min_by_key(|row| (row.by_loss().0, Reverse(row.by_loss().1))),
+        Verdict::Pass => rows.min_by_key(|row| row.by_gain()),
         _ => rows.into_iter().next(),
     };
     let success = |row: &GateRow| {

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{CellComparison, Flip, MetricDifference};
-use crate::changed_scenarios::by_gain;
+use crate::changed_scenarios::{by_gain, rank};
 use crate::metric::Metric;
 use crate::summary::{Verdict, verdict};
 
@@ -76,21 +76,29 @@ pub(super) fn conclude(cells: &[CellComparison], flips: &[Flip]) -> Conclusion {
         (0, 0) if cells.iter().any(|cell| cell.changed > 0) => Change::Same,
         (0, 0) => Change::Unchanged,
     };
-    let loss = clear.iter().min_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, difference)| *difference < 0.0);
-    let shown = loss.or_else(|| clear.iter().max_by(|a, b| a.1.total_cmp(&b.1)));
-    let scenarios = shown.map(|(index, difference)| changed_scenarios(&cells[*index], *difference < 0.0, flips));
+    // A loss stands for all of them, and a gain only without one.
+    let shown =
+        clear.into_iter().filter(|(_, difference)| worse == 0 || *difference < 0.0).map(|(index, difference)| {
+            let scenarios = changed_scenarios(&cells[index], difference < 0.0, flips);
+            (rank(-difference.abs(), scenarios.clone()), (index, scenarios))
+        });
+    let shown = shown.min_by(|a, b| a.0.cmp(&b.0)).map(|(_, shown)| shown).unzip();
     let setback = || {
         let reproducible = cells.iter().enumerate().filter(|(_, cell)| cell.is_exact);
-        let lost = reproducible.map(|(cell, of)| Setback { cell, scenarios: changed_scenarios(of, true, flips) });
-        let gain = |setback: &Setback| success(&cells[setback.cell]).and_then(|entry| entry.difference).unwrap_or(0.0);
-        lost.filter(|setback| !setback.scenarios.is_empty()).min_by(|a, b| gain(a).total_cmp(&gain(b)))
+        let lost = reproducible.map(|(cell, of)| {
+            let scenarios = changed_scenarios(of, true, flips);
+            let gain = success(of).and_then(|entry| entry.difference).unwrap_or(0.0);
+            (rank(gain, scenarios.clone()), (cell, scenarios))
+        });
+        let worst = lost.filter(|(_, (_, scenarios))| !scenarios.is_empty()).min_by(|a, b| a.0.cmp(&b.0));
+        worst.map(|(_, (cell, scenarios))| Setback { cell, scenarios: owned(scenarios) })
     };
     Conclusion {
         change,
         worse,
         better,
-        cell: shown.map(|(index, _)| *index),
-        scenarios: scenarios.unwrap_or_default(),
+        cell: shown.0,
+        scenarios: owned(shown.1.unwrap_or_default()),
         setback: if worse == 0 { setback() } else { None },
     }
 }
@@ -107,12 +115,16 @@ fn clear_difference(entry: &MetricDifference) -> Option<f64> {
 }
 
 /// Returns the scenarios of a cell in which more trials changed in one direction than in the other.
-fn changed_scenarios(cell: &CellComparison, losses: bool, flips: &[Flip]) -> Vec<String> {
-    let mut gains: BTreeMap<&str, f64> = BTreeMap::new();
+fn changed_scenarios<'f>(cell: &CellComparison, losses: bool, flips: &'f [Flip]) -> Vec<&'f str> {
+    let mut gains: BTreeMap<&'f str, f64> = BTreeMap::new();
     for flip in flips.iter().filter(|flip| flip.title == cell.title && flip.condition == cell.condition) {
         *gains.entry(&flip.scenario).or_default() += if flip.is_loss() { -1.0 } else { 1.0 };
     }
     let gains = by_gain(gains.into_iter().map(|(scenario, gain)| (scenario, gain, ())).collect());
     let is_wanted = |gain: f64| if losses { gain < 0.0 } else { gain > 0.0 };
-    gains.into_iter().filter(|(_, gain, ())| is_wanted(*gain)).map(|(scenario, ..)| scenario.to_owned()).collect()
+    gains.into_iter().filter(|(_, gain, ())| is_wanted(*gain)).map(|(scenario, ..)| scenario).collect()
+}
+
+fn owned(scenarios: Vec<&str>) -> Vec<String> {
+    scenarios.into_iter().map(str::to_owned).collect()
 }

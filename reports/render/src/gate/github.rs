@@ -112,7 +112,7 @@ impl Annotation<'_> {
     }
 }
 
-/// `tokens 8,123 → 16,246 in scripted:typical · all fusion-xml`. Adds the row's verdict if it differs from the
+/// `tokens 8,123 → 16,246 (sums over trials) in scripted:typical · all fusion-xml`. Adds the row's verdict if it differs from the
 /// annotation's, and the reason unless the change explains it.
 fn change_line((row, change): &(&GateRow, &ScenarioChange), title_verdict: &str) -> String {
     if row.method == Method::Presence {

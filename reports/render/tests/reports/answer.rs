@@ -359,14 +359,16 @@ fn without_each_guardrail() {
     let missed = |cell: CellRef| in_trials(cell, [8, 6, 3, 8, 8][cell.condition]);
     // Truncation saves by itself, and contract costs.
     let tokens = |cell: CellRef| [1000, 900, 900, 8000 + 10 * cell.scenario, 990 - cell.scenario % 3][cell.condition];
-    let mut with_tokens = rows(&plan, missed, |_| 1000);
-    for row in &mut with_tokens.episodes {
-        row.counts.call_tokens = 0;
-        row.prose_tokens = Some(tokens(plan.cell(row.episode).unwrap()) as u32);
-    }
+    let with_tokens = |mut records: Records, tokens: &dyn Fn(CellRef) -> usize| {
+        for row in &mut records.episodes {
+            row.counts.call_tokens = 0;
+            row.prose_tokens = Some(tokens(plan.cell(row.episode).unwrap()) as u32);
+        }
+        records
+    };
     assert_answer(
         &plan,
-        &with_tokens,
+        &with_tokens(rows(&plan, missed, |_| 1000), &tokens),
         &[
             "healing matters most in fusion-xml: without it -50 points [-54, -46]; without strict -20 [-23, -17]; truncation and contract change nothing clear (truncation saves 7,395 tokens an episode, contract costs 11 tokens an episode).",
         ],
@@ -374,7 +376,7 @@ fn without_each_guardrail() {
     let harm = |cell: CellRef| in_trials(cell, [6, 6, 6, 8, 6][cell.condition]);
     assert_answer(
         &plan,
-        &rows(&plan, harm, |_| 1000),
+        &with_tokens(rows(&plan, harm, |_| 1000), &|_| 1000),
         &[
             "No single guardrail is missed in fusion-xml: the most without strict (0); truncation harms: without it +20 [17, 23]; strict, healing and contract change nothing clear.",
         ],

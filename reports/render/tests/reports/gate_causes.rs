@@ -115,7 +115,7 @@ fn what_became_better_passes_and_is_named() {
     let text = printed(&report);
     assert!(text.contains("for the worse in 1, for the better in 1"), "{text}");
     // The first line and the annotations are about what became worse, although the mean is better.
-    assert!(text.contains("worse: tokens in billing/new-currency\n"), "{text}");
+    assert!(text.contains("worse: tokens in billing/new-currency, 583.17 → 582.50 on the"), "{text}");
     assert!(text.find("    billing/new-currency  ") < text.find("    orders/typo  "), "{text}");
     let annotations = github(&report);
     assert!(annotations.contains("billing/new-currency::") && !annotations.contains("orders/typo::"), "{annotations}");
@@ -143,7 +143,9 @@ fn trials_of_a_scenario_do_not_make_up_for_each_other() {
     assert_eq!(report.verdict, Verdict::Fail);
     let text = printed(&report);
     assert!(
-        text.contains(" · worse: success in trials of billing/new-currency and 2 more scenarios, 0 points on the"),
+        text.contains(
+            " · worse: success in trials of billing/new-currency and 2 more\nscenarios, 0 points on the whole"
+        ),
         "{text}"
     );
 }

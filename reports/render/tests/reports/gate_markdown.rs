@@ -15,19 +15,19 @@ fn markdown_for_the_summary_of_a_job() {
 
     | verdict | subject | metric | base → candidate | difference | why |
     |---|---|---|---|---|---|
-    | ❌ FAIL | scripted:typical · all fusion-xml | tokens | 4,512 → 8,574 |  | changed in 2 of 3 scenarios, for the worse |
+    | ❌ FAIL | scripted:typical · all fusion-xml | tokens | 4,512 → 8,574 per episode |  | changed in 2 of 3 scenarios, for the worse |
     | ❌ FAIL | scripted:typical · all fusion-xml | rows |  |  | rows of 1 of 3 scenarios differ where no sum does |
     | ❔ MISSING | scripted:gives-up · all fusion-xml | cell |  |  | the candidate has no such cell |
     | ❔ INCONCLUSIVE | openai:gpt-5-mini · seeded · prompt · all fusion-xml | false&#95;success | 4% → 7% | +3 points, 90% &#91;-1, 8&#93; | higher by 5 points or more is neither shown nor ruled out; about 410 pairs would settle it |
     | ❔ INCONCLUSIVE | direct/direct | time |  |  | 100 rounds; at least 501 decide |
-    | ❌ FAIL (advisory) | scripted:typical · all fusion-xml | calls | 3.0 → 3.1 |  | changed in 1 of 3 scenarios, for the worse |
+    | ❌ FAIL (advisory) | scripted:typical · all fusion-xml | calls | 3.0 → 3.1 per episode |  | changed in 1 of 3 scenarios, for the worse |
     | ❔ MISSING (advisory) | openai:gpt-5-mini · seeded · prompt · all fusion-xml | tokens |  |  | the number is not known on both sides |
     | ✅ PASS | openai:gpt-5-mini · seeded · prompt · all fusion-xml | success | 90% → 91% | +1 points, 90% &#91;-2, 4&#93; | lower by 5 points or more is ruled out |
     | ✅ PASS | direct/identity | time | 1.0000 → 1.0010 | +0.10%, 90% &#91;-0.20%, +0.30%&#93; | at most 1% slower than direct |
 
     <details><summary>❌ FAIL: scripted:typical · all fusion-xml · tokens</summary>
 
-    | scenario | base → candidate |
+    | scenario | base → candidate, sums over trials |
     |---|---|
     | refund-order | 8,123 → 16,246 |
     | ship-late | 901 → 900 |
@@ -52,7 +52,7 @@ fn markdown_for_the_summary_of_a_job() {
 
     <details><summary>❔ INCONCLUSIVE: openai:gpt-5-mini · seeded · prompt · all fusion-xml · false&#95;success</summary>
 
-    | scenario | base → candidate |
+    | scenario | base → candidate, trials in which it holds |
     |---|---|
     | refund-order | 1 → 2 |
     | only-live | 0 → 1 |
@@ -65,7 +65,7 @@ fn markdown_for_the_summary_of_a_job() {
 
     <details><summary>❌ FAIL (advisory): scripted:typical · all fusion-xml · calls</summary>
 
-    | scenario | base → candidate |
+    | scenario | base → candidate, sums over trials |
     |---|---|
     | refund-order | 9 → 10 |
 

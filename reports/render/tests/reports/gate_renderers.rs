@@ -318,10 +318,10 @@ fn junit_is_well_formed_whatever_the_names() {
 fn github_annotates_scenarios_where_they_are_written_down() {
     insta::assert_snapshot!(github(&sample()), @"
     ::notice title=healbench::FAIL: 3 fail, 2 missing, 2 inconclusive, 4 pass · runs/new · worse: tokens 4,512 → 8,574 in refund-order
-    ::error file=suites/100%25%2C all%3Ain/refund.yaml,line=7,title=FAIL%3A refund-order::tokens 8,123 → 16,246 in scripted:typical · all fusion-xml%0AINCONCLUSIVE: false_success 1 → 2 in openai:gpt-5-mini · seeded · prompt · all fusion-xml (higher by 5 points or more is neither shown nor ruled out; about 410 pairs would settle it)%0AFAIL (advisory): calls 9 → 10 in scripted:typical · all fusion-xml%0Ahealbench show runs/new --scenario refund-order --agent scripted:typical --guardrails all --format fusion-xml --trial 0
+    ::error file=suites/100%25%2C all%3Ain/refund.yaml,line=7,title=FAIL%3A refund-order::tokens 8,123 → 16,246 (sums over trials) in scripted:typical · all fusion-xml%0AINCONCLUSIVE: false_success 1 → 2 (trials in which it holds) in openai:gpt-5-mini · seeded · prompt · all fusion-xml (higher by 5 points or more is neither shown nor ruled out; about 410 pairs would settle it)%0AFAIL (advisory): calls 9 → 10 (sums over trials) in scripted:typical · all fusion-xml%0Ahealbench show runs/new --scenario refund-order --agent scripted:typical --guardrails all --format fusion-xml --trial 0
     ::error title=FAIL%3A find-user::rows changed in scripted:typical · all fusion-xml%0Ahealbench show runs/new --scenario find-user --agent scripted:typical --guardrails all --format fusion-xml --trial 0
     ::error title=MISSING%3A scripted%3Agives-up · all fusion-xml · cell::the candidate has no such cell
-    ::warning title=INCONCLUSIVE%3A only-live::false_success 0 → 1 in openai:gpt-5-mini · seeded · prompt · all fusion-xml (higher by 5 points or more is neither shown nor ruled out; about 410 pairs would settle it)%0Ahealbench show runs/new --scenario only-live --agent openai:gpt-5-mini --opening seeded --guardrails all --format fusion-xml --trial 1
+    ::warning title=INCONCLUSIVE%3A only-live::false_success 0 → 1 (trials in which it holds) in openai:gpt-5-mini · seeded · prompt · all fusion-xml (higher by 5 points or more is neither shown nor ruled out; about 410 pairs would settle it)%0Ahealbench show runs/new --scenario only-live --agent openai:gpt-5-mini --opening seeded --guardrails all --format fusion-xml --trial 1
     ::warning title=INCONCLUSIVE%3A direct/direct · time::100 rounds; at least 501 decide
     ::warning title=MISSING (advisory)%3A openai%3Agpt-5-mini · seeded · prompt · all fusion-xml · tokens::the number is not known on both sides
     ");
@@ -364,7 +364,7 @@ fn github_shows_a_handful_of_rows_of_a_scenario() {
     });
     insta::assert_snapshot!(github(&report(Verdict::Fail, rows.collect())), @"
     ::notice title=healbench::FAIL: 8 fail · runs/new
-    ::error title=FAIL%3A refund-order::calls 1 → 2 in scripted:0 · all fusion-xml%0Acalls 1 → 2 in scripted:1 · all fusion-xml%0Acalls 1 → 2 in scripted:2 · all fusion-xml%0Acalls 1 → 2 in scripted:3 · all fusion-xml%0Acalls 1 → 2 in scripted:4 · all fusion-xml%0Aand 3 more%0Ahealbench show runs/new --scenario refund-order --agent scripted:0 --guardrails all --format fusion-xml --trial 0
+    ::error title=FAIL%3A refund-order::calls 1 → 2 (sums over trials) in scripted:0 · all fusion-xml%0Acalls 1 → 2 (sums over trials) in scripted:1 · all fusion-xml%0Acalls 1 → 2 (sums over trials) in scripted:2 · all fusion-xml%0Acalls 1 → 2 (sums over trials) in scripted:3 · all fusion-xml%0Acalls 1 → 2 (sums over trials) in scripted:4 · all fusion-xml%0Aand 3 more%0Ahealbench show runs/new --scenario refund-order --agent scripted:0 --guardrails all --format fusion-xml --trial 0
     ");
 }
 

@@ -14,7 +14,7 @@ fn of_several_agents_the_one_that_needs_the_most_is_measured() {
         Condition::new(Guardrails::NONE, ErrorFormat::Bare),
         Condition::new(Guardrails::ALL, ErrorFormat::FusionXml),
     ];
-    let plan = plan(12, vec![reader("scripted:calm"), reader("scripted:wild"), reader("scripted:even")], conditions);
+    let plan = plan(12, vec![reader("calm"), reader("wild"), reader("even")], conditions);
     // Of ten trials: one differs for the first agent, six for the second one, two for the third one.
     let row = |at: u64| {
         let CellRef { agent, condition, trial, scenario } = plan.cell(at).unwrap();
