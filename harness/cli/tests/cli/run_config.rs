@@ -42,7 +42,7 @@ fn a_flag_overrides_the_environment_which_overrides_the_file() {
     assert_eq!(plan(&[], "7"), "7");
     assert_eq!(plan(&[], ""), "3");
     std::fs::remove_file(sandbox.path("healbench.toml")).unwrap();
-    assert_eq!(plan(&[], ""), "20");
+    assert_eq!(plan(&[], ""), "5");
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn the_file_is_found_above_and_its_paths_are_relative_to_it() {
     // Another file replaces it as a whole.
     sandbox.write("other.toml", "[run]\nseed = 4\n");
     let shown = start(&["run", "--print-config", "--config", "../other.toml"]).out;
-    assert!(shown.contains("seed = 4  # ../other.toml:2\n") && shown.contains("trials = 20  # default\n"), "{shown}");
+    assert!(shown.contains("seed = 4  # ../other.toml:2\n") && shown.contains("trials = 5  # default\n"), "{shown}");
 }
 
 #[test]
