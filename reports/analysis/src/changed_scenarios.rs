@@ -15,6 +15,6 @@ pub(crate) fn by_gain<S: AsRef<str>, T>(mut changes: Vec<(S, f64, T)>) -> Vec<(S
 
 /// Returns a sort key for the cells of a run, or their rows: the largest change first, in millionths, which is the lowest number; of equal ones
 /// the one with the most changed scenarios, and then by their names.
-pub(crate) fn rank<'a>(change: f64, scenarios: Vec<&'a str>) -> (i64, Reverse<usize>, Vec<&'a str>) {
+pub(crate) fn rank(change: f64, scenarios: Vec<&str>) -> (i64, Reverse<usize>, Vec<&str>) {
     ((change * 1e6).round() as i64, Reverse(scenarios.len()), scenarios)
 }

@@ -18,7 +18,7 @@ fn of_several_agents_the_one_that_needs_the_most_is_measured() {
     // Of ten trials: one differs for the first agent, six for the second one, two for the third one.
     let row = |at: u64| {
         let CellRef { agent, condition, trial, scenario } = plan.cell(at).unwrap();
-        let differs = trial < [1, 6, 2][agent] && (trial as usize + scenario) % 3 != 0;
+        let differs = trial < [1, 6, 2][agent] && !(trial as usize + scenario).is_multiple_of(3);
         let outcome = if condition == 1 && differs { Outcome::Success } else { Outcome::TaskFail };
         healbench_core::EpisodeRecord { outcome, ..episode(&plan, at, 500) }
     };
