@@ -206,7 +206,7 @@ impl GateRow {
     }
 }
 
-/// A sort key of a row: its metric, then its [rank](crate::changed_scenarios::rank).
+/// A sort key of a row: its metric, then its largest change.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RowRank<'a> {
     metric: usize,
