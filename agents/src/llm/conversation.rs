@@ -90,7 +90,7 @@ pub struct Reply {
     pub usage: Option<Usage>,
     /// The model that answered, by the server's own words.
     pub model: Option<String>,
-    /// What the server did to the answer, as a word of [`diagnostics`](healbench_core::diagnostics).
+    /// A note on the answer as the server sent it: a word of [`diagnostics`](healbench_core::diagnostics).
     pub note: Option<&'static str>,
 }
 

@@ -8,7 +8,7 @@ use crate::moves::Shares;
 /// A question that a stream of draws answers with a small number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Question {
-    /// Whether something with this probability happens: 0 or 1.
+    /// An event with this probability: 1 if it happens, else 0.
     Chance(f64),
     /// A number below this one.
     Below(u64),

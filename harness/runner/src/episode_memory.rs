@@ -7,9 +7,9 @@ use healbench_core::{Answers, CallRecord, Decision, DrawKey, EpisodeRecord, Ques
 use healbench_scenarios::Schedule;
 use rustc_hash::FxHashMap;
 
-/// What an episode begins with.
+/// The start of an episode, on which its rows depend besides the decisions of its draws.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) struct EpisodeStarts {
+pub(crate) struct StartKey {
     pub(crate) agent: usize,
     pub(crate) condition: usize,
     /// The number of the initial state.
@@ -18,17 +18,17 @@ pub(crate) struct EpisodeStarts {
     schedule: usize,
 }
 
-impl EpisodeStarts {
+impl StartKey {
     /// The start of a cell's episode with a shared schedule, which must outlive the memory.
-    pub(crate) fn new(agent: usize, condition: usize, world: u32, schedule: &Arc<Schedule>) -> EpisodeStarts {
-        EpisodeStarts { agent, condition, world, schedule: Arc::as_ptr(schedule) as usize }
+    pub(crate) fn new(agent: usize, condition: usize, world: u32, schedule: &Arc<Schedule>) -> StartKey {
+        StartKey { agent, condition, world, schedule: Arc::as_ptr(schedule) as usize }
     }
 }
 
 /// The rows of an episode.
 pub(crate) type EpisodeRows = (EpisodeRecord, Vec<CallRecord>);
 
-/// What follows the decisions so far: another question or the end.
+/// The next question after the decisions so far, or the end.
 enum Node {
     Question { stream: usize, opened: Option<(Box<str>, u64)>, question: Question, answers: Vec<(u64, Node)> },
     End(Box<EpisodeRows>),
@@ -38,7 +38,7 @@ enum Node {
 #[derive(Default)]
 pub(crate) struct EpisodeMemory {
     scenario: usize,
-    starts: FxHashMap<EpisodeStarts, Node>,
+    starts: FxHashMap<StartKey, Node>,
     /// The approximate size in bytes.
     bytes: usize,
 }
@@ -61,7 +61,7 @@ impl EpisodeMemory {
     }
 
     /// Returns the rows of an episode whose draws have this key, if one with the same decisions was run.
-    pub(crate) fn rows(&self, start: &EpisodeStarts, key: DrawKey, episode: u64) -> Option<EpisodeRows> {
+    pub(crate) fn rows(&self, start: &StartKey, key: DrawKey, episode: u64) -> Option<EpisodeRows> {
         let mut node = self.starts.get(start)?;
         let mut answers = Answers::new(key);
         loop {
@@ -81,7 +81,7 @@ impl EpisodeMemory {
     }
 
     /// Adds the rows of an episode that was run.
-    pub(crate) fn add(&mut self, start: EpisodeStarts, decisions: Vec<Decision>, rows: &EpisodeRows) {
+    pub(crate) fn add(&mut self, start: StartKey, decisions: Vec<Decision>, rows: &EpisodeRows) {
         let size =
             size_of::<EpisodeRecord>() + size_of_val(rows.1.as_slice()) + decisions.len() * size_of::<Node>() * 2;
         if self.bytes + size > MAX_BYTES {

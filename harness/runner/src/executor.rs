@@ -23,7 +23,7 @@ use rustc_hash::FxHashSet;
 
 use crate::checkpoints::Checkpoints;
 use crate::episode::{EpisodeAborted, EpisodeEvent, run_episode};
-use crate::episode_memory::{EpisodeMemory, EpisodeStarts};
+use crate::episode_memory::{EpisodeMemory, StartKey};
 use crate::limits::StopRule;
 use crate::response_cache::ResponseCache;
 use crate::{AgentFactory, EnvironmentFactory, ScenarioContext, ScenarioSetupError};
@@ -404,9 +404,8 @@ impl<'a> SharedState<'a> {
             plan.agents[cell.agent].opening.is_some() || plan.environment.kind != EnvironmentKind::Simulator;
         let key = DrawKey::of_trial(plan.seed, context.scenario.draw_id(), cell.trial);
         let schedule = if records_turns || pool.costly { None } else { context.shared_schedule(cell.trial).ok() };
-        let start = schedule.map(|schedule| {
-            EpisodeStarts::new(cell.agent, cell.condition, context.world_number(cell.trial), &schedule)
-        });
+        let start = schedule
+            .map(|schedule| StartKey::new(cell.agent, cell.condition, context.world_number(cell.trial), &schedule));
         if let Some((row, calls)) = start.as_ref().and_then(|start| episodes.rows(start, key, episode)) {
             return Ok(EpisodeResult { episode: row, calls, recorded_turns: None, responses: Vec::new() });
         }

@@ -139,13 +139,13 @@ pub struct GateRow {
     pub changes: Vec<ScenarioChange>,
     /// The index of the row under which this one is listed and counted, since one cause made both fail; null for a row of its own.
     pub cause: Option<usize>,
-    /// What keeps the scenarios of the row from being compared; null if they are.
+    /// The reason why the scenarios of the row are not compared; null if they are.
     pub unlike: Option<Unlike>,
     /// The reason for the verdict, in one sentence.
     pub reason: String,
 }
 
-/// What keeps a scenario of two runs from being compared.
+/// The reason why a scenario of two runs is not compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unlike {

@@ -23,7 +23,7 @@ pub struct Conclusion {
     pub cell: Option<usize>,
     /// The scenarios of that cell in which more trials changed in its direction than in the other, those with most first.
     pub scenarios: Vec<String>,
-    /// What became worse although no cell is clearly worse; null if nothing did.
+    /// The scenarios that became worse although no cell is clearly worse; null if none did.
     pub setback: Option<Setback>,
 }
 
