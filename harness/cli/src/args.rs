@@ -359,7 +359,8 @@ pub(crate) struct NewArgs {
     #[arg(long, required_unless_present = "tools")]
     pub(crate) from_server: bool,
     /// Write a scenario with the tools of this file: a list of tools, the answer of a server to `tools/list`, the tools of a request to a
-    /// model, or an OpenAPI document, as JSON or YAML. The simulator answers valid calls with `OK`, or an example of the output schema, until the scenario says more.
+    /// model, or an OpenAPI document, as JSON or YAML. The simulator answers valid calls with `OK`, or an example of the output schema,
+    /// until the scenario says more.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["from_server", "fixture", "ServerArgs"])]
     pub(crate) tools: Option<PathBuf>,
     /// Copy what healbench has into the working directory, to change it: an example of a scenario, such as `library-state`; a built-in suite, or

@@ -1,4 +1,4 @@
-//! The decisions that draws make, in their order. What depends on chance only through them is the same wherever they are the same.
+//! The decisions that draws make, in their order. Two episodes that begin alike and make the same decisions are equal.
 
 use std::cell::RefCell;
 

@@ -6,7 +6,7 @@ pub const CUT: &str = "cut";
 pub const EMPTY: &str = "empty";
 /// Calls are in the text of the answer: the server did not read them.
 pub const CALLS_IN_TEXT: &str = "calls_in_text";
-/// The server could not read a call that its model wrote: it did not return it, or without a name.
+/// The server could not read a call that its model wrote, and did not return it, or returned it without a name.
 pub const UNPARSED: &str = "unparsed";
 /// The calls were in another choice of the answer, and were taken from there.
 pub const OTHER_CHOICE: &str = "other_choice";

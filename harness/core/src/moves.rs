@@ -85,12 +85,6 @@ impl Moves {
             && self.shares.iter().all(|shares| shares.is_valid())
     }
 
-    /// Returns the next move after an error of this kind. `place` is drawn from `[0, 1)`; `before` is the move after the error before in
-    /// the chain, if there was one.
-    pub fn next(&self, kind: ErrorKind, before: Option<Move>, place: f64) -> Move {
-        self.after(kind, before).at(place)
-    }
-
     /// Returns the shares of the next move; `before` is the move after the error before in the chain, if there was one.
     pub fn after(&self, kind: ErrorKind, before: Option<Move>) -> Shares {
         let mut shares = self.shares[kind as usize];

@@ -162,7 +162,7 @@ pub trait Agent {
         Origin::Script
     }
 
-    /// Returns true if nothing but the script, the tools, the responses and the decisions of its draws decides what the agent does.
+    /// Returns true if the turns depend only on the script, the tools, the responses, and the decisions of the draws.
     fn is_decided_by_draws(&self) -> bool {
         false
     }

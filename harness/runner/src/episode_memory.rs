@@ -10,10 +10,10 @@ use rustc_hash::FxHashMap;
 /// The start of an episode, on which its rows depend besides the decisions of its draws.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct StartKey {
-    pub(crate) agent: usize,
-    pub(crate) condition: usize,
+    agent: usize,
+    condition: usize,
     /// The number of the initial state.
-    pub(crate) world: u32,
+    world: u32,
     /// The address of the schedule, which trials share.
     schedule: usize,
 }

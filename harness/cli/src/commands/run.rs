@@ -355,7 +355,7 @@ fn print_losses(lost: &BTreeMap<String, u64>, all: u64, terminal: &Terminal) -> 
     total
 }
 
-/// Returns the words of a text without numbers and ids, which are 16 letters with a digit or more.
+/// Returns the words of a text without its numbers and ids. Words of at least 16 characters with a digit are ids.
 fn without_numbers(text: &str) -> String {
     let is_digit = |c: char| c.is_ascii_digit();
     let is_id = |word: &&str| word.is_ascii() && word.len() >= 16 && word.contains(is_digit);

@@ -1,4 +1,4 @@
-//! What a run says about sample sizes.
+//! Tests of the sample sizes that a run suggests.
 
 use healbench_analysis::{Side, measure_variation, sample_sizes};
 use healbench_core::{CellRef, Outcome};
