@@ -74,23 +74,11 @@ impl Engine {
     /// # Errors
     /// [`CompileError`] if an input schema or the template does not compile.
     pub fn new(tools: &[Tool], guardrails: Guardrails, format: &ErrorFormat) -> Result<Engine, CompileError> {
-        Engine::with_awareness(tools, guardrails, format, &ContractAwareness::default())
+        let awareness = ContractAwareness::default();
+        Engine::with_schemas(tools, &ToolSchemas::compile(tools)?, guardrails, format, &awareness)
     }
 
-    /// Like [`Engine::new`], with the contracts that agents know and the changes to show.
-    ///
-    /// # Errors
-    /// As [`Engine::new`].
-    pub fn with_awareness(
-        tools: &[Tool],
-        guardrails: Guardrails,
-        format: &ErrorFormat,
-        awareness: &ContractAwareness,
-    ) -> Result<Engine, CompileError> {
-        Engine::with_schemas(tools, &ToolSchemas::compile(tools)?, guardrails, format, awareness)
-    }
-
-    /// Like [`Engine::with_awareness`], with the compiled schemas of the tools.
+    /// Like [`Engine::new`], with the compiled schemas of the tools, the contracts that agents know and the changes to show.
     ///
     /// # Errors
     /// [`CompileError::Template`].

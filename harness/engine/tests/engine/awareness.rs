@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use ErrorFormat::FusionText;
+use healbench_engine::ToolSchemas;
 use healbench_engine::contract::{ContractAwareness, ToolContract};
 
 use super::contracts::drifted;
@@ -44,13 +45,16 @@ fn calls_of_a_renamed_or_removed_action_get_its_delta() {
     );
 }
 
+fn engine(tools: &[Tool], guardrails: Guardrails, format: &ErrorFormat, awareness: &ContractAwareness) -> Engine {
+    Engine::with_schemas(tools, &ToolSchemas::compile(tools).unwrap(), guardrails, format, awareness).unwrap()
+}
+
 #[test]
 fn errors_show_the_changes_since_the_contract_that_agents_know() {
     let known = drifted().previous.unwrap();
     let current = Tool { previous: None, description: "Bills.".to_owned(), tags: vec!["new".to_owned()], ..drifted() };
     let fields = |tool: &Tool, awareness: &ContractAwareness| {
-        let engine =
-            Engine::with_awareness(std::slice::from_ref(tool), Guardrails::ALL, &FusionText, awareness).unwrap();
+        let engine = engine(std::slice::from_ref(tool), Guardrails::ALL, &FusionText, awareness);
         let reply = engine.call(&mut world(WorldDef::default()), &call("billing", json!({"action": "create"})));
         let text = reply.response.text().into_owned();
         let fields = text.lines().filter_map(|line| line.strip_prefix("  • ")?.split_once(" [")?.0.to_owned().into());
@@ -89,7 +93,7 @@ fn calls_of_a_renamed_or_removed_tool_get_its_delta() {
     };
     let tools = [flat("echo", "text"), flat("kept", "a")];
     let ask = |guardrails: &str, format: &ErrorFormat, tool: &str| {
-        let engine = Engine::with_awareness(&tools, guardrails.parse().unwrap(), format, &awareness).unwrap();
+        let engine = engine(&tools, guardrails.parse().unwrap(), format, &awareness);
         let reply = engine.call(&mut world(WorldDef::default()), &call(tool, json!({"to": "a"})));
         (reply.response.text().into_owned(), reply.contract_deltas)
     };

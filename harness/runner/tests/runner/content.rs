@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use healbench_core::{CONTENTS, Content, ErrorFormat, Guardrails, Seed, Step, ToolCall};
 use healbench_engine::definition::Action;
-use healbench_engine::{Engine, Expected, Failure, GuardedReply, IssueKind, Routing, World, WorldBase};
+use healbench_engine::{Engine, Expected, Failure, GuardedReply, IssueKind, Routing, ToolSchemas, World, WorldBase};
 use healbench_scenarios::{FAMILIES, Scenario, built_in_suites, load_suite};
 use healbench_tokens::count_tokens;
 use serde_json::Value;
@@ -33,7 +33,14 @@ fn formats() -> Vec<ErrorFormat> {
 }
 
 fn engine(scenario: &Scenario, format: &ErrorFormat, content: Content) -> Engine {
-    let engine = Engine::with_awareness(&scenario.tools, Guardrails::ALL, format, &scenario.awareness).unwrap();
+    let engine = Engine::with_schemas(
+        &scenario.tools,
+        &ToolSchemas::compile(&scenario.tools).unwrap(),
+        Guardrails::ALL,
+        format,
+        &scenario.awareness,
+    )
+    .unwrap();
     engine.with_content(content, count_tokens)
 }
 
