@@ -3,6 +3,8 @@
 use std::fmt;
 
 use healbench_core::{Object, same_json};
+use jiff::Timestamp;
+use serde_json::Value;
 
 use crate::definition::{TableDef, WorldDef};
 use crate::world::Tables;
@@ -110,9 +112,26 @@ impl StateCheck {
     }
 }
 
-/// Returns true if `object` has all members of `expected` with equal values.
+/// Returns true if `object` has all members of `expected` with equal values. Moments in RFC 3339 are equal in any spelling:
+/// `2026-03-01T10:00:00Z` and `2026-03-01T11:00:00.0+01:00`.
 pub fn contains_all(object: &Object, expected: &Object) -> bool {
-    expected.iter().all(|(name, value)| object.get(name).is_some_and(|given| same_json(given, value)))
+    expected.iter().all(|(name, value)| object.get(name).is_some_and(|given| is_as_expected(given, value)))
+}
+
+fn is_as_expected(given: &Value, expected: &Value) -> bool {
+    match (given, expected) {
+        (Value::String(a), Value::String(b)) => a == b || moment(a).is_some_and(|a| moment(b) == Some(a)),
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_as_expected(a, b)),
+        (Value::Object(a), Value::Object(b)) => a.len() == b.len() && contains_all(a, b),
+        _ => same_json(given, expected),
+    }
+}
+
+/// Parses a moment with an offset, as in RFC 3339.
+fn moment(text: &str) -> Option<Timestamp> {
+    // Most texts are none.
+    let may_be_moment = text.as_bytes().get(10).is_some_and(|byte| matches!(byte, b'T' | b't' | b' '));
+    may_be_moment.then(|| text.parse().ok())?
 }
 
 impl fmt::Display for StateCheck {
@@ -143,5 +162,26 @@ impl fmt::Display for DisplayMatching<'_> {
             write!(f, "{name} = {value}")?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_moment_is_equal_in_any_spelling() {
+        let is_met = |given: Value| {
+            is_as_expected(&json!({"pin": [{"until": given}]}), &json!({"pin": [{"until": "2026-03-01T10:00:00Z"}]}))
+        };
+        for same in ["2026-03-01T10:00:00Z", "2026-03-01T10:00:00+00:00", "2026-03-01T12:30:00.000+02:30"] {
+            assert!(is_met(json!(same)), "{same}");
+        }
+        for other in ["2026-03-01T10:00:01Z", "2026-03-01T10:00:00+01:00", "2026-03-01T10:00:00", "2026-03-01", ""] {
+            assert!(!is_met(json!(other)), "{other}");
+        }
+        assert!(!is_as_expected(&json!("2026-03-01"), &json!("2026-03-01T00:00:00Z")), "a date is no moment");
     }
 }
