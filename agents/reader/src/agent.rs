@@ -9,12 +9,12 @@ mod uptake;
 mod wrong_repair;
 
 use std::borrow::Cow;
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use healbench_core::{
-    Agent, AgentError, EpisodeStart, Move, RecordQuery, Script, Step, ToolCall, ToolResponse, Turn, default_preamble,
+    Agent, AgentError, EpisodeStart, ErrorKind, Move, RecordQuery, Script, Step, ToolCall, ToolResponse, Turn,
+    default_preamble,
 };
 use serde_json::Value;
 
@@ -23,15 +23,10 @@ use super::ScriptedStart;
 use super::lookup::{TruncatedResult, action_of, advised_call, discriminator};
 use super::paths;
 use super::profile::Profile;
-use super::reading::{Statement, Vocabulary, read_statements};
+use super::reading::{Reading, Statement, Vocabulary};
 use super::records::{FoundValues, prose_of, shows_call};
 use super::repair::{ArgumentEdit, RepairContext, repairs};
-use super::text_cache::{MAX_CACHED_TEXT_BYTES, TextCache};
-
-thread_local! {
-    /// The statements of texts. The key consists of the known names, the arguments of the call, and the text.
-    static STATEMENT_CACHE: RefCell<TextCache<Rc<[Statement]>>> = RefCell::default();
-}
+use super::text_cache::CachedReader;
 
 /// An agent that follows the script of a scenario and repairs failed calls by what their responses say.
 ///
@@ -39,8 +34,8 @@ thread_local! {
 pub struct ScriptedAgent<'a> {
     profile: Profile,
     start: ScriptedStart<'a>,
-    /// The key of the agent's vocabulary in the cache. Created for the first text that has to be read.
-    vocabulary_key: Option<Vec<u8>>,
+    /// Created for the first text that has to be read.
+    reader: Option<CachedReader<'a>>,
     found_values: FoundValues<'a>,
     /// The agent's estimate of the tokens seen in this episode. The rows of a run have exact counts.
     seen_tokens: u64,
@@ -87,7 +82,7 @@ impl<'a> ScriptedAgent<'a> {
         ScriptedAgent {
             profile: *profile,
             start,
-            vocabulary_key: None,
+            reader: None,
             found_values: FoundValues::new(start.script),
             seen_tokens: estimate_tokens(prompt),
             step: 0,
@@ -203,10 +198,10 @@ impl<'a> ScriptedAgent<'a> {
         if response.is_error {
             let is_made = |step: &Step| self.lookup.is_none() && self.draft == step.intended;
             if self.script_step().is_some_and(|step| step.fails.is_some() && is_made(step)) {
-                let statements = self.read_statements(&texts.join("\n\n"));
+                let reading = self.read_error(&texts.join("\n\n"));
                 let passes = |one: &Statement| matches!(one, Statement::Transient | Statement::Delay { .. });
                 // What may succeed later is not the failure that the step is to find.
-                if !statements.iter().any(passes) {
+                if !reading.is_some_and(|reading| reading.statements.iter().any(passes)) {
                     return self.next_step();
                 }
             }
@@ -216,13 +211,15 @@ impl<'a> ScriptedAgent<'a> {
             }
             let text = texts.join("\n\n");
             self.is_tool_told = self.script_step().is_some_and(|step| names_word(&text, &step.intended.tool));
+            let reading = self.read_error(&text);
+            let statements = reading.as_ref().map_or(&[][..], |reading| &reading.statements);
+            self.leave_refused_lookup(statements);
             if let Some(moves) = self.profile.moves {
-                let error = self.read_error(&text);
-                return self.move_on(&moves, &error);
+                let kind = reading.as_ref().and_then(|reading| reading.kind).unwrap_or(ErrorKind::Unclear);
+                return self.move_on(&moves, statements, kind);
             }
-            let statements = self.read_statements(&text);
             self.unsure |= statements.contains(&Statement::Transient);
-            return self.handle_error(&statements);
+            return self.handle_error(statements);
         }
         self.answered.extend(self.calls.last().cloned());
         let open = self.open_values();
@@ -290,31 +287,27 @@ impl<'a> ScriptedAgent<'a> {
         texts
     }
 
-    fn read_statements(&mut self, text: &str) -> Rc<[Statement]> {
-        if text.is_empty() || self.profile.uptake.is_zero() {
-            return Rc::new([]);
+    /// Returns the reader of texts and the arguments of the latest call; `None` if the agent takes nothing up.
+    fn reader(&mut self) -> Option<(&CachedReader<'a>, &Value)> {
+        if self.profile.uptake.is_zero() {
+            return None;
         }
         let ScriptedStart { tools, script, .. } = self.start;
-        let cache_key = self.cache_key();
-        let sent = &self.lookup.as_ref().unwrap_or(&self.draft).arguments;
-        let compute = || read_statements(text, &Vocabulary::new(tools, script), sent).into();
-        if text.len() > MAX_CACHED_TEXT_BYTES {
-            return compute();
-        }
-        STATEMENT_CACHE.with_borrow_mut(|cache| cache.get_or_insert_with(&cache_key, text, compute))
+        let reader = self.reader.get_or_insert_with(|| CachedReader::new(Vocabulary::new(tools, script)));
+        Some((reader, &self.lookup.as_ref().unwrap_or(&self.draft).arguments))
     }
 
-    /// Returns everything that the reading of a text depends on beside the text.
-    fn cache_key(&mut self) -> Vec<u8> {
-        let ScriptedStart { tools, script, .. } = self.start;
-        let vocabulary_key = self.vocabulary_key.get_or_insert_with(|| Vocabulary::cache_key(tools, script));
-        let sent = &self.lookup.as_ref().unwrap_or(&self.draft).arguments;
-        let mut cache_key = Vec::with_capacity(vocabulary_key.len() + 256);
-        cache_key.extend_from_slice(vocabulary_key);
-        // Writing JSON to memory cannot fail. The names are preceded by their length, so different keys cannot have
-        // equal bytes.
-        let _ = serde_json::to_writer(&mut cache_key, sent);
-        cache_key
+    /// Reads the text of an error.
+    fn read_error(&mut self, text: &str) -> Option<Rc<Reading>> {
+        self.reader().map(|(reader, sent)| reader.error(text, sent))
+    }
+
+    /// Reads the prose of a success.
+    fn read_success(&mut self, text: &str) -> Option<Rc<[Statement]>> {
+        if text.is_empty() {
+            return None;
+        }
+        self.reader().map(|(reader, sent)| reader.success(text, sent))
     }
 
     /// Reads the statements of a success if a value is still to be found or the call was not the intended one.
@@ -328,8 +321,8 @@ impl<'a> ScriptedAgent<'a> {
         }
         let Some(call) = self.last_call().cloned() else { return };
         for text in texts {
-            let statements = self.read_statements(prose_of(text));
-            self.advice.extend_from_slice(&statements);
+            let statements = self.read_success(prose_of(text));
+            self.advice.extend_from_slice(statements.as_deref().unwrap_or_default());
         }
         let is_same_action = |truncated: &TruncatedResult| {
             truncated.call.tool == call.tool && action_of(&self.start, &truncated.call) == action_of(&self.start, &call)

@@ -24,6 +24,7 @@ pub use profile::{
     shipped_profile_text, shipped_profiles,
 };
 pub use repair::{has_type, is_within};
+pub use text_cache::CachedReader;
 
 /// The data that a scripted agent works with.
 #[derive(Debug, Clone, Copy)]

@@ -54,7 +54,7 @@ pub use shape::ShapeField;
 pub use vocabulary::Vocabulary;
 
 /// The version of the reader: it grows whenever a text may be read in another way. Rows hold what a version found.
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;
 
 /// A statement extracted from a text. Fields are dotted paths (`address.city`, `lines.0.qty`).
 #[derive(Debug, Clone, PartialEq)]
@@ -277,16 +277,27 @@ impl Statement {
 /// Reads `text` as the answer to a call with the arguments `sent`, or null if they are not known. `is_error` is what the protocol says of
 /// it; if that is `None`, the text itself decides. A text that reports no error has no statements but those about getting more of it.
 pub fn read(text: &str, vocabulary: &Vocabulary<'_>, sent: &Value, is_error: Option<bool>) -> Reading {
+    read_as(text, vocabulary, sent, is_error, true)
+}
+
+/// Reads the text of an error as [`read`] does. The words of the result are empty.
+pub fn read_error(text: &str, vocabulary: &Vocabulary<'_>, sent: &Value) -> Reading {
+    read_as(text, vocabulary, sent, Some(true), false)
+}
+
+/// Reads a text. The words are empty unless they are wanted; they decide only where `is_error` is `None`.
+fn read_as(text: &str, vocabulary: &Vocabulary<'_>, sent: &Value, is_error: Option<bool>, keep_words: bool) -> Reading {
     let masked = echoed_values::mask_echoed_values(text, sent);
     // What was sent may be called an error, and is none.
     let plainly = is_error.or_else(|| outcome::reports_plainly(&masked.0));
     let says_error = plainly.unwrap_or_else(|| outcome::complains(&masked.0));
-    let is_document = content::is_document(&text.trim_start().to_lowercase());
-    let mut found = read_all(&masked, vocabulary, sent, true, says_error);
+    // What is sent as an error is one, whatever it begins with: "Ticket 'T-9' does not exist".
+    let is_document = is_error != Some(true) && content::is_document(&text.trim_start().to_lowercase());
+    let mut found = read_all(&masked, vocabulary, sent, keep_words, says_error);
     let is_implied = || is_error.is_none() && complaint::implies_error(text, &found.0, &found.1);
     let mut fails = says_error || is_implied();
     if !fails && is_error.is_none() && complaint::may_complain(text) {
-        let as_error = read_all(&masked, vocabulary, sent, true, true);
+        let as_error = read_all(&masked, vocabulary, sent, keep_words, true);
         if relevance::contradicts_call(text, &as_error.0, sent) {
             (fails, found) = (true, as_error);
         }
@@ -388,5 +399,7 @@ fn read_all(
         reader.keep_words();
     }
     segments::walk(&text, &mut reader);
-    reader.finish(&text)
+    let (statements, mut words, faults) = reader.finish(&text);
+    words.resize_with(statements.len(), String::new);
+    (statements, words, faults)
 }

@@ -10,7 +10,8 @@ use healbench_core::{
     canonical_json,
 };
 use healbench_engine::{Failure, Faults, GuardedReply};
-use healbench_reader::reading::{Vocabulary, read};
+use healbench_reader::CachedReader;
+use healbench_reader::reading::Vocabulary;
 use healbench_scenarios::Verification;
 use rustc_hash::FxHashMap;
 
@@ -202,9 +203,8 @@ impl ResponseCache {
         key.extend_from_slice(&cached.digest.hash.to_le_bytes());
         let known = self.readings.get(key.as_slice()).copied();
         let reading = known.unwrap_or_else(|| {
-            let vocabulary = Vocabulary::of_tools(context.environment.tools());
-            let text = cached.response().text();
-            let reading = read(&text, &vocabulary, &call.arguments, Some(true)).row();
+            let reader = CachedReader::new(Vocabulary::of_tools(context.environment.tools()));
+            let reading = reader.error(&cached.response().text(), &call.arguments).row();
             self.make_room(ENTRY_OVERHEAD_BYTES + key.len());
             self.readings.insert(key.as_slice().into(), reading);
             reading

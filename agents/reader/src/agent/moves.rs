@@ -1,8 +1,6 @@
 //! The turns of an agent with a profile of moves: after an error one move is drawn.
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::rc::Rc;
 
 use healbench_core::{ActionSpec, ErrorKind, Move, Moves, ToolCall, ToolSpec, Turn};
 use serde_json::{Map, Value};
@@ -10,39 +8,15 @@ use serde_json::{Map, Value};
 use super::ScriptedAgent;
 use crate::lookup::{action_of, advised_call};
 use crate::paths;
-use crate::reading::{Statement, Vocabulary, read};
-use crate::text_cache::{MAX_CACHED_TEXT_BYTES, TextCache};
-
-/// The statements of an error and its kind.
-pub(super) type ErrorText = (Rc<[Statement]>, ErrorKind);
-
-thread_local! {
-    /// Keyed as the cache of statements.
-    static ERROR_CACHE: RefCell<TextCache<ErrorText>> = RefCell::default();
-}
+use crate::reading::Statement;
 
 impl ScriptedAgent<'_> {
-    /// Reads the text of an error.
-    pub(super) fn read_error(&mut self, text: &str) -> ErrorText {
-        let (tools, script) = (self.start.tools, self.start.script);
-        let key = self.cache_key();
-        let sent = &self.lookup.as_ref().unwrap_or(&self.draft).arguments;
-        let compute = || {
-            let reading = read(text, &Vocabulary::new(tools, script), sent, Some(true));
-            (reading.statements.into(), reading.kind.unwrap_or(ErrorKind::Unclear))
-        };
-        if text.len() > MAX_CACHED_TEXT_BYTES {
-            return compute();
-        }
-        ERROR_CACHE.with_borrow_mut(|cache| cache.get_or_insert_with(&key, text, compute))
-    }
-
     /// Makes the next move after an error.
-    pub(super) fn move_on(&mut self, moves: &Moves, (statements, kind): &ErrorText) -> Turn {
+    pub(super) fn move_on(&mut self, moves: &Moves, statements: &[Statement], kind: ErrorKind) -> Turn {
         // A wrong action is not known to be wrong.
         self.meant_call = None;
-        self.unsure |= *kind == ErrorKind::Transient;
-        let mut made = self.draws("agent/move").pick_move(moves.after(*kind, self.last_move));
+        self.unsure |= kind == ErrorKind::Transient;
+        let mut made = self.draws("agent/move").pick_move(moves.after(kind, self.last_move));
         if made == Move::Changed && !(self.switch_tool(statements) || self.change(moves, statements)) {
             // Where nothing can change, what the text says to call comes before a repetition.
             if self.follow_suggestion(statements) {

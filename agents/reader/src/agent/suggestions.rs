@@ -69,14 +69,11 @@ impl<'a> ScriptedAgent<'a> {
         if self.draft.tool == step.intended.tool || self.lookup.is_some() {
             return false;
         }
-        let action = action_of(&self.start, &step.intended).unwrap_or_default();
         let is_known = |name: &str| self.start.tools.iter().any(|known| known.name == name);
         // Whoever was shown an older name needs to be told the newer one.
         let is_renamed = !is_known(&step.intended.tool) && self.is_tool_told;
         let is_meant = |statement: &Statement| match statement {
-            Statement::Suggest { tool: Some(tool), action: suggested } => {
-                *tool == step.intended.tool && (suggested == action || action.is_empty())
-            }
+            Statement::Suggest { tool: Some(tool), action } => self.is_of_step(tool, action),
             Statement::UnknownTool => !is_known(&self.draft.tool) || is_renamed,
             _ => false,
         };
@@ -89,6 +86,27 @@ impl<'a> ScriptedAgent<'a> {
         }
         self.fill_found_values();
         true
+    }
+
+    /// Leaves a lookup that was refused, if the statements suggest the step's own action and the draft has another one.
+    pub(super) fn leave_refused_lookup(&mut self, statements: &[Statement]) {
+        let Some(lookup) = &self.lookup else { return };
+        let is_own = |statement: &Statement| match statement {
+            Statement::Suggest { tool, action } => self.is_of_step(tool.as_ref().unwrap_or(&lookup.tool), action),
+            _ => false,
+        };
+        let drafted = action_of(&self.start, &self.draft).unwrap_or_default();
+        if !self.is_of_step(&self.draft.tool, drafted) && statements.iter().any(is_own) {
+            self.lookup = None;
+            self.meant_call = None;
+        }
+    }
+
+    /// Returns true if the step's intended call is one of this action. A tool without actions has only one call.
+    fn is_of_step(&self, tool: &str, action: &str) -> bool {
+        let Some(step) = self.script_step() else { return false };
+        let intended = action_of(&self.start, &step.intended).unwrap_or_default();
+        step.intended.tool == tool && (intended.is_empty() || intended == action)
     }
 
     /// Returns the tools and actions that the statements advise to call, and that the agent may call and has not called on

@@ -324,7 +324,7 @@ pub(super) fn is_order(tokens: &[Token<'_>], range: &Range<usize>, at: usize) ->
 }
 
 /// Returns true if a verb at `at` would be an order.
-fn begins_order(tokens: &[Token<'_>], range: &Range<usize>, at: usize) -> bool {
+pub(super) fn begins_order(tokens: &[Token<'_>], range: &Range<usize>, at: usize) -> bool {
     let before = tokens[range.start..at].last();
     before.is_none_or(|before| {
         before.is_symbol(",:—–-(•*👉→")

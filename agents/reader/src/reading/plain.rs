@@ -8,6 +8,7 @@ mod choices;
 mod contradiction;
 mod forms;
 mod keys;
+mod wanted;
 
 use std::ops::Range;
 
@@ -24,7 +25,7 @@ use super::tokens::{Token, TokenKind, lex};
 use super::words::{CHARACTERS, NAME_ENDS, WordList};
 
 /// Longer texts are documents.
-const MAX_BYTES: usize = 300;
+pub(super) const MAX_BYTES: usize = 300;
 /// Shorter words are no names in prose.
 const MIN_NAME_BYTES: usize = 3;
 
@@ -48,20 +49,25 @@ struct Argument<'t> {
     shown: Vec<usize>,
 }
 
-/// Returns what a text says in plain words about the arguments that were sent.
-pub(super) fn statements_of(text: &str, reader: &StatementReader<'_>) -> Vec<Statement> {
+/// Returns what a text says in plain words about the arguments that were sent. `prose` are its sentences; they stand for the text if it
+/// has tags or objects.
+pub(super) fn statements_of(text: &str, prose: &str, reader: &StatementReader<'_>) -> Vec<Statement> {
     let trimmed = text.trim();
-    let Some(sent) = reader.sent.as_object().filter(|_| text.len() <= MAX_BYTES && !trimmed.starts_with('<')) else {
-        return Vec::new();
-    };
+    let Some(sent) = reader.sent.as_object() else { return Vec::new() };
     let arguments = sent.iter().filter(|(name, _)| !reader.vocabulary.is_discriminator(name));
     let mut arguments: Vec<Argument<'_>> =
         arguments.map(|(name, value)| Argument { name, value, named: Vec::new(), shown: Vec::new() }).collect();
-    if trimmed.starts_with('{') {
-        let Ok(Value::Object(object)) = serde_json::from_str(trimmed) else { return Vec::new() };
-        return keys::statements_of(&object, reader, &arguments);
+    if trimmed.starts_with('{')
+        && text.len() <= MAX_BYTES
+        && let Ok(Value::Object(object)) = serde_json::from_str(trimmed)
+    {
+        let found = keys::statements_of(&object, reader, &arguments);
+        if !found.is_empty() {
+            return found;
+        }
     }
-    if text.contains(['{', '<']) {
+    let text = if text.contains(['{', '<']) { prose.trim() } else { text };
+    if text.len() > MAX_BYTES {
         return Vec::new();
     }
     let mut tokens = Vec::with_capacity(text.len() / 5 + 4);
@@ -92,6 +98,7 @@ pub(super) fn statements_of(text: &str, reader: &StatementReader<'_>) -> Vec<Sta
         Plain::replacements,
         Plain::names,
         Plain::values,
+        Plain::wanted_amounts,
         Plain::options,
         Plain::dates,
         Plain::ranges,

@@ -223,6 +223,8 @@ impl<'v> Walker<'_, 'v> {
     /// Reads a line, or the part of it before or after a tag.
     fn read_chunk<'t>(&mut self, raw: &'t str, indent: usize, base: usize, before: &mut &'t str) {
         let chunk = without_details(raw.trim());
+        let unescaped = unescape(chunk);
+        self.reader.note_prose(&unescaped);
         if chunk.is_empty() || chunk.starts_with("```") {
             return;
         }
@@ -232,7 +234,6 @@ impl<'v> Walker<'_, 'v> {
         {
             self.scopes.pop();
         }
-        let unescaped = unescape(chunk);
         let body = strip_bullet(&unescaped);
         let bullet = |c: char| matches!(c, '-' | '*' | '+' | '•') || c.is_ascii_digit();
         if body.len() == unescaped.len() || !unescaped.starts_with(bullet) {

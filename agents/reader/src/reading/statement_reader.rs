@@ -64,6 +64,8 @@ pub(super) struct StatementReader<'v> {
     pub(super) searches_left: Cell<usize>,
     /// The mentions of the sentence that was searched last.
     pub(super) mentions: RefCell<Option<SentenceMentions>>,
+    /// The sentences of a text with tags or objects, a line for each part, up to a limit.
+    prose: String,
     /// The words that the statements were read from, and those that are being read; `None` if nobody wants them.
     words: Option<(Vec<String>, String)>,
 }
@@ -106,6 +108,7 @@ impl<'v> StatementReader<'v> {
             examples: Vec::new(),
             searches_left: Cell::new(MAX_SEARCHES),
             mentions: RefCell::new(None),
+            prose: String::new(),
             words: None,
         }
     }
@@ -146,6 +149,15 @@ impl<'v> StatementReader<'v> {
         if let Some((_, now)) = &mut self.words {
             now.clear();
             now.push_str(read.trim());
+        }
+    }
+
+    /// Notes a line, or a part of one between tags, unless it is a single word.
+    pub(super) fn note_prose(&mut self, part: &str) {
+        let is_word = !part.is_empty() && !part.ends_with(':') && part.split_whitespace().nth(1).is_none();
+        if self.prose.len() <= plain::MAX_BYTES && !is_word {
+            self.prose.push_str(part);
+            self.prose.push('\n');
         }
     }
 
@@ -203,7 +215,7 @@ impl<'v> StatementReader<'v> {
         }
         if !self.statements.iter().any(|statement| statement.is_remedy() || *statement == Statement::UnknownTool) {
             self.note_words(text);
-            plain::statements_of(text, self).into_iter().for_each(|statement| self.push(statement));
+            plain::statements_of(text, &self.prose, self).into_iter().for_each(|statement| self.push(statement));
         }
         for ((field, fault), words) in self.faults.clone().into_iter().zip(std::mem::take(&mut self.fault_words)) {
             let Some(field) = field else { continue };

@@ -29,17 +29,11 @@ const WRAPPER_KEYS: [&str; 11] =
 impl<'a> Vocabulary<'a> {
     /// Collects the names that an agent knows at the start of an episode.
     pub fn new(tools: &'a [ToolSpec], script: &'a Script) -> Vocabulary<'a> {
-        let mut vocabulary = Vocabulary::default();
-        vocabulary.add_tools(tools);
-        for step in &script.steps {
-            vocabulary.add_value(&step.intended.arguments, "");
-            vocabulary.add_value(&step.draft.arguments, "");
-            vocabulary.fields.extend(step.find.keys().map(String::as_str).filter(|name| !name.contains('.')));
-            let tool = tools.iter().find(|tool| tool.name == step.intended.tool);
-            let discriminator = tool.and_then(|tool| tool.discriminator.as_deref());
-            let action = discriminator.and_then(|field| step.intended.arguments.get(field)?.as_str());
-            vocabulary.intended.extend(action);
-        }
+        let mut vocabulary = Vocabulary::of_tools(tools);
+        let scripted = vocabulary.names_of_script(script);
+        vocabulary.fields.extend(scripted.fields);
+        vocabulary.nested.extend(scripted.nested);
+        vocabulary.intended = scripted.intended;
         vocabulary.sorted()
     }
 
@@ -48,6 +42,23 @@ impl<'a> Vocabulary<'a> {
         let mut vocabulary = Vocabulary::default();
         vocabulary.add_tools(tools);
         vocabulary.sorted()
+    }
+
+    /// Returns the names of a script that the tools, whose vocabulary this is, do not have.
+    fn names_of_script(&self, script: &'a Script) -> Vocabulary<'a> {
+        let mut scripted = Vocabulary::default();
+        for step in &script.steps {
+            scripted.add_value(&step.intended.arguments, "");
+            scripted.add_value(&step.draft.arguments, "");
+            scripted.fields.extend(step.find.keys().map(String::as_str).filter(|name| !name.contains('.')));
+            let tool = self.tools.iter().find(|tool| tool.name == step.intended.tool);
+            let discriminator = tool.and_then(|tool| tool.discriminator.as_deref());
+            let action = discriminator.and_then(|field| step.intended.arguments.get(field)?.as_str());
+            scripted.intended.extend(action.filter(|action| !self.is_action(action)));
+        }
+        scripted.fields.retain(|name| !self.has_field(name));
+        scripted.nested.retain(|name| self.nested.binary_search(name).is_err());
+        scripted.sorted()
     }
 
     fn add_tools(&mut self, tools: &'a [ToolSpec]) {
@@ -65,33 +76,23 @@ impl<'a> Vocabulary<'a> {
         self.fields.dedup();
         self.nested.sort_unstable();
         self.nested.dedup();
+        self.intended.sort_unstable();
+        self.intended.dedup();
         self
     }
 
-    /// Returns everything that [`Vocabulary::new`] reads of its arguments as bytes, beginning with their length: texts
-    /// have the same statements if these bytes are equal. They are computed faster than the vocabulary.
-    pub(crate) fn cache_key(tools: &[ToolSpec], script: &Script) -> Vec<u8> {
+    /// Returns the vocabulary as bytes, which begin with their length: texts have the same statements if these bytes are equal.
+    pub(crate) fn cache_key(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(1024);
         out.extend_from_slice(&[0; 8]);
-        for tool in tools {
+        for tool in &self.tools {
             put(&mut out, b't', &tool.name);
             tool.discriminator.iter().for_each(|field| put(&mut out, b'd', field));
-            for action in &tool.actions {
-                put(&mut out, b'a', &action.name);
-                put_schema(&mut out, &action.input_schema);
-            }
+            tool.actions.iter().for_each(|action| put(&mut out, b'a', &action.name));
         }
-        for step in &script.steps {
-            put(&mut out, b's', &step.intended.tool);
-            put_value(&mut out, &step.intended.arguments);
-            let tool = tools.iter().find(|tool| tool.name == step.intended.tool);
-            let discriminator = tool.and_then(|tool| tool.discriminator.as_deref());
-            let action = discriminator.and_then(|field| step.intended.arguments.get(field)?.as_str());
-            action.iter().for_each(|action| put(&mut out, b'i', action));
-            put(&mut out, b'm', "");
-            put_value(&mut out, &step.draft.arguments);
-            step.find.keys().for_each(|name| put(&mut out, b'f', name));
-        }
+        self.fields.iter().for_each(|name| put(&mut out, b'f', name));
+        self.nested.iter().for_each(|(_, path)| put(&mut out, b'n', path));
+        self.intended.iter().for_each(|action| put(&mut out, b'i', action));
         let length = (out.len() as u64).to_le_bytes();
         out[..8].copy_from_slice(&length);
         out
@@ -330,6 +331,12 @@ impl<'a> Vocabulary<'a> {
         self.intended.contains(&name) || self.tools.iter().any(|tool| tool.action(name).is_some())
     }
 
+    /// Returns true if the name of a tool or an action has this word: "pay" in `pay_invoice`.
+    pub(super) fn is_verb_of_action(&self, word: &str) -> bool {
+        let has_word = |name: &str| words_of(name).any(|of| of.eq_ignore_ascii_case(word));
+        self.tools.iter().any(|tool| has_word(&tool.name) || tool.actions.iter().any(|action| has_word(&action.name)))
+    }
+
     /// Returns true if the name is that of a known tool.
     pub(super) fn has_tool(&self, name: &str) -> bool {
         self.tools.iter().any(|tool| tool.name.eq_ignore_ascii_case(name))
@@ -385,28 +392,6 @@ fn put(out: &mut Vec<u8>, kind: u8, name: &str) {
     out.extend_from_slice(name.as_bytes());
 }
 
-/// Writes the names that [`Vocabulary::add_schema`] reads.
-fn put_schema(out: &mut Vec<u8>, schema: &Value) {
-    let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
-    out.push(b'{');
-    for (name, property) in properties {
-        put(out, b'p', name);
-        put_schema(out, property);
-    }
-    out.push(b'}');
-}
-
-/// Writes the names that [`Vocabulary::add_value`] reads.
-fn put_value(out: &mut Vec<u8>, value: &Value) {
-    let Some(object) = value.as_object() else { return };
-    out.push(b'{');
-    for (name, item) in object {
-        put(out, b'v', name);
-        put_value(out, item);
-    }
-    out.push(b'}');
-}
-
 #[cfg(test)]
 mod tests {
     use healbench_core::{Step, ToolCall};
@@ -423,14 +408,16 @@ mod tests {
             discriminator: Some("action".to_owned()),
             actions: Vec::new(),
         }];
+        let only_known = Script::default();
+        assert_eq!(Vocabulary::new(&tools, &only_known).cache_key(), Vocabulary::of_tools(&tools).cache_key());
         let script = |action: &str| {
             let call = ToolCall::new("valves", json!({"action": action}));
             let step = Step { intended: call.clone(), draft: call, ..Step::default() };
             Script { steps: vec![step], ..Script::default() }
         };
         let (alpha, beta) = (script("alpha"), script("beta"));
-        assert_ne!(Vocabulary::cache_key(&tools, &alpha), Vocabulary::cache_key(&tools, &beta));
         let (alpha, beta) = (Vocabulary::new(&tools, &alpha), Vocabulary::new(&tools, &beta));
+        assert_ne!(alpha.cache_key(), beta.cache_key());
         assert!(alpha.is_action("alpha") && !beta.is_action("alpha"));
     }
 }

@@ -55,6 +55,7 @@ pub(super) static LOWEST: Words = LazyLock::new(|| list("lowest"));
 pub(super) static CHARACTERS: Words = LazyLock::new(|| list("characters"));
 pub(super) static DATE_LIMITS: Words = LazyLock::new(|| list("date_limits"));
 pub(super) static CALLED: Words = LazyLock::new(|| list("called"));
+pub(super) static NEXT_STEPS: Words = LazyLock::new(|| list("next_steps"));
 pub(super) static TOOL_VERBS: Words = LazyLock::new(|| list("tool_verbs"));
 pub(super) static REPLACED: Words = LazyLock::new(|| list("replaced"));
 pub(super) static HINTING: Words = LazyLock::new(|| list("hinting"));

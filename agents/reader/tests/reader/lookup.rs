@@ -241,6 +241,23 @@ fn advice_is_followed_once() {
 }
 
 #[test]
+fn a_refused_lookup_can_name_the_call_that_was_meant() {
+    let steps = vec![step("billing", json!({"action": "create", "amount": 1}), json!({"action": "get", "amount": 1}))];
+    let mut created = false;
+    let turns = run_episode(&profile("perfect"), steps, 0, 9, |call, _| match call.arguments["action"].as_str() {
+        Some("create") => {
+            created = true;
+            ok("{}")
+        }
+        Some("list") => error("There is no invoice yet. Call billing.create first."),
+        _ => error("The invoice is not listed. Call billing.list first."),
+    });
+    let actions: Vec<Value> = arguments(&turns).iter().map(|sent| sent["action"].clone()).collect();
+    assert_eq!(actions, ["get", "list", "create"], "{turns:#?}");
+    assert!(created && is_done(&turns));
+}
+
+#[test]
 fn a_failed_lookup_is_repaired() {
     let mut calls = 0;
     let turns = run_episode(&profile("perfect"), vec![wrong_id()], 0, 9, |call, _| {

@@ -26,6 +26,15 @@ fn remedies(text: &str, sent: &Value, unsent: &[&str]) -> Vec<String> {
 fn reads(cases: &[(&str, Value, &[&str])]) {
     for (text, sent, wanted) in cases {
         assert_eq!(remedies(text, sent, &["address", "born"]), *wanted, "{text}");
+        if text.starts_with('{') {
+            continue;
+        }
+        // An envelope changes nothing.
+        let element = format!("<tool_error code=\"E_1\">\n  <message>{text}</message>\n</tool_error>");
+        let object = json!({"error": {"code": "E_1", "message": text}}).to_string();
+        for enveloped in [element, object] {
+            assert_eq!(remedies(&enveloped, sent, &["address", "born"]), *wanted, "{enveloped}");
+        }
     }
 }
 
@@ -45,6 +54,54 @@ fn a_limit_is_one_that_a_sent_number_breaks() {
         ("Parsing stopped in line 4.", json!({"cars": 8}), &[]),
         ("The ferry left with only 9 cars.", json!({"cars": 8}), &[]),
     ]);
+}
+
+#[test]
+fn an_amount_that_is_wanted_stands_beside_its_unit() {
+    reads(&[
+        ("Bake it for 40 minutes.", json!({"minutes": 30}), &[]),
+        ("Use 40 litres.", json!({"litres": 30, "tank": "T1"}), &["litres value 40"]),
+        ("The filling must be 40 litres.", json!({"litres": 30, "tank": "T1"}), &["litres value 40"]),
+        ("The litres have to be 40.", json!({"litres": 30, "tank": "T1"}), &["litres value 40"]),
+        ("Tank T1 takes 40 litres, not 30.", json!({"litres": 30, "tank": "T1"}), &["litres value 40"]),
+        ("Run 12 laps.", json!({"laps": 10}), &["laps value 12"]),
+        // What somebody has is not what is wanted.
+        ("The tank lost 40 litres.", json!({"litres": 30}), &[]),
+        ("Do not use 40 litres.", json!({"litres": 30}), &[]),
+    ]);
+}
+
+#[test]
+fn a_value_is_told_from_the_one_that_was_sent() {
+    reads(&[
+        ("Order 7 asks for the grain spelt, not rye.", json!({"grain": "rye", "mill": "M"}), &["grain value spelt"]),
+        ("Expected grain spelt.", json!({"grain": "rye", "mill": "M"}), &["grain value spelt"]),
+        ("Expected grain to be known.", json!({"grain": "rye", "mill": "M"}), &[]),
+    ]);
+}
+
+#[test]
+fn a_tool_that_is_needed_first_is_called() {
+    let tools = |text: &str| read(text, &json!({"berth": 4}), &[], Some(true))["tools"].clone();
+    for text in [
+        "The ban has to be lifted first (lift_ban).",
+        "lift_ban has to be called first.",
+        "lift_ban must be called before run_it.",
+        "Before run_it, lift_ban must have been called.",
+        "run_it can only be called after lift_ban.",
+        "run_it requires lift_ban to have succeeded.",
+        "lift_ban comes first.",
+        "Missing step: lift_ban.",
+        "Next: lift_ban",
+        "Did you forget lift_ban?",
+        "Allowed actions in state banned: lift_ban.",
+    ] {
+        assert_eq!(tools(text), json!(["lift_ban"]), "{text}");
+        assert_eq!(tools(&json!({"error": text}).to_string()), json!(["lift_ban"]), "{text}");
+    }
+    for text in ["The ban was set after lift_ban.", "Do not call lift_ban first."] {
+        assert_eq!(tools(text), json!([]), "{text}");
+    }
 }
 
 #[test]

@@ -12,8 +12,7 @@ use crate::reading::mentions::is_same_word;
 use crate::reading::patterns::json_type;
 use crate::reading::tokens::{Token, TokenKind};
 use crate::reading::words::{
-    CALLED, CURRENT_WORDS, EVERYDAY, HINTING, LIMITS, LIST_JOINTS, LISTING, REPLACED, SUGGESTING, TOOL_VERBS,
-    WORDS_BETWEEN,
+    CURRENT_WORDS, EVERYDAY, HINTING, LIMITS, LIST_JOINTS, LISTING, REPLACED, SUGGESTING, WORDS_BETWEEN,
 };
 use crate::wrong_values::is_date;
 
@@ -33,25 +32,6 @@ impl<'t> Plain<'t, '_> {
             Value::Number(number) => number.to_string() == text,
             _ => false,
         })
-    }
-
-    /// Reads a tool that does what is wanted: "remove_dir takes care of those".
-    pub(super) fn calls(&self) -> Vec<Statement> {
-        for at in self.all() {
-            let token = &self.tokens[at];
-            if !matches!(token.kind, TokenKind::Word | TokenKind::Quoted) || token.text.len() < 4 {
-                continue;
-            }
-            let is_subject = self.tokens.get(at + 1).is_some_and(|next| next.is_one_of(&TOOL_VERBS));
-            let is_called = at > 0 && self.tokens[at - 1].is_one_of(&CALLED)
-                || at > 1 && self.tokens[at - 1].is_symbol(":") && self.tokens[at - 2].is_one_of(&CALLED);
-            if (is_subject || is_called)
-                && let Some((tool, action)) = self.reader.vocabulary.resolve_action(token.text)
-            {
-                return vec![Statement::Suggest { tool: Some(tool), action }];
-            }
-        }
-        Vec::new()
     }
 
     /// Reads an argument that must not be sent: "Do not send an id", "prio is not something this call takes, leave it out".
@@ -247,7 +227,11 @@ impl<'t> Plain<'t, '_> {
                     // "Queue printer is closed. Put it in queue office."
                     let is_elsewhere = self.is_shown(argument, &(0..at)) && links == 0 && self.is_put(at, &range);
                     let is_text = matches!(value.kind, TokenKind::Word | TokenKind::Quoted);
-                    (is_text && (is_id && is_current || is_elsewhere)).then(|| Value::from(value.text))
+                    let is_wanted = || {
+                        let is_expected = at > 0 && self.tokens[at - 1].is_word("expected") && links == 0;
+                        (is_expected || self.is_told_apart(argument, &range)) && !EVERYDAY.has(value.text)
+                    };
+                    (is_text && (is_id && is_current || is_elsewhere || is_wanted())).then(|| Value::from(value.text))
                 }
                 _ => None,
             };
