@@ -44,8 +44,7 @@ pub fn percent(share: f64) -> String {
 
 /// A difference between two shares in percentage points, without the unit: `+46`, `-3`, `+0.4`.
 pub fn points(difference: f64) -> String {
-    let sign = if difference > 0.0 { "+" } else { "" };
-    format!("{sign}{}", signed_digits(difference))
+    with_plus(difference, signed_digits(difference))
 }
 
 /// A p-value: `0.031`, `<0.001`.
@@ -59,8 +58,7 @@ pub fn p_value(p: Option<f64>) -> String {
 
 /// A difference between two means of counts: `+12`, `-1,234`, `+0.4`.
 pub fn signed_amount(difference: f64) -> String {
-    let sign = if difference > 0.0 { "+" } else { "" };
-    format!("{sign}{}", amount_digits(difference))
+    with_plus(difference, amount_digits(difference))
 }
 
 /// Formats an end of an interval, however small.
@@ -75,14 +73,32 @@ pub fn bound_digits(end: f64) -> String {
 }
 
 fn amount_digits(difference: f64) -> String {
-    let sign = if difference < 0.0 { "-" } else { "" };
     let digits = match difference.abs() {
         0.0 => "0".to_owned(),
         size if size < 0.05 => "<0.1".to_owned(),
         size if size < 9.95 => format!("{size:.1}"),
         size => amount(size),
     };
-    format!("{sign}{digits}")
+    with_minus(difference, digits)
+}
+
+/// Adds a plus to the digits of a number above 0: `+46`, `<+0.1`.
+fn with_plus(number: f64, digits: String) -> String {
+    match digits.split_at_checked(1) {
+        _ if number <= 0.0 => digits,
+        Some((bound @ ("<" | ">"), size)) => format!("{bound}+{size}"),
+        _ => format!("+{digits}"),
+    }
+}
+
+/// Adds a minus to the digits of the size of a number below 0: `-3`, `>-0.1`.
+fn with_minus(number: f64, digits: String) -> String {
+    match digits.split_at_checked(1) {
+        _ if number >= 0.0 => digits,
+        Some(("<", size)) => format!(">-{size}"),
+        Some((">", size)) => format!("<-{size}"),
+        _ => format!("-{digits}"),
+    }
 }
 
 /// A number of any magnitude, at least 0: `85`, `8,120`, `231k`, `1.2M`.
@@ -109,7 +125,7 @@ pub fn money(usd: f64) -> String {
 
 /// A difference between two shares in percentage points, with a sign only if it is negative: `46`, `-3`.
 pub fn signed_digits(difference: f64) -> String {
-    if difference < 0.0 { format!("-{}", percent_digits(-difference)) } else { percent_digits(difference) }
+    with_minus(difference, percent_digits(difference.abs()))
 }
 
 /// A share in percent, without the sign: only exactly 0 and 1 are `0` and `100`.
@@ -167,7 +183,7 @@ mod tests {
 
     #[test]
     fn differences_keep_their_sign() {
-        let table = [(0.0, "0"), (0.464, "+46"), (-0.032, "-3"), (0.004, "+0.4"), (-0.00001, "-<0.1"), (1.0, "+100")];
+        let table = [(0.0, "0"), (0.464, "+46"), (-0.032, "-3"), (0.004, "+0.4"), (-0.00001, ">-0.1"), (1.0, "+100")];
         for (difference, text) in table {
             assert_eq!(points(difference), text, "{difference}");
         }
@@ -177,7 +193,8 @@ mod tests {
     fn changes_keep_their_sign() {
         let table = [
             (0.0, "0"),
-            (0.04, "+<0.1"),
+            (0.04, "<+0.1"),
+            (-0.04, ">-0.1"),
             (-0.4, "-0.4"),
             (9.94, "+9.9"),
             (9.96, "+10"),

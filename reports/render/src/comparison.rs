@@ -132,7 +132,7 @@ fn rates(entry: Option<&MetricDifference>) -> String {
 /// The interval of what repeats exactly with the same seed.
 const EXACT: &str = "exact";
 
-/// Formats the interval if the same scenarios were run again: `[-3, 8]`, or `exact` for agents that never vary.
+/// Formats the interval if the same scenarios were run again: `[-3, 8]`, or `exact` for agents that never vary with the same seed.
 pub(super) fn this_suite(entry: Option<&MetricDifference>) -> String {
     match entry {
         Some(MetricDifference { this_suite: Some(this_suite), .. }) => points_interval(this_suite.interval),
@@ -246,7 +246,7 @@ fn flips(comparison: &Comparison, options: ComparisonOptions) -> Vec<String> {
     lines
 }
 
-/// Groups flips by scenario, those with the most losses first.
+/// Groups flips by scenario, those that lost most on balance first, as [`healbench_analysis`] orders the scenarios that became worse.
 pub(super) fn flips_by_scenario(flips: &[Flip]) -> Vec<(&str, Vec<&Flip>)> {
     let mut groups: Vec<(&str, Vec<&Flip>)> = Vec::new();
     let mut known: BTreeMap<&str, usize> = BTreeMap::new();
@@ -257,8 +257,8 @@ pub(super) fn flips_by_scenario(flips: &[Flip]) -> Vec<(&str, Vec<&Flip>)> {
         });
         groups[index].1.push(flip);
     }
-    let lost = |flips: &[&Flip]| flips.iter().filter(|flip| flip.is_loss()).count();
-    groups.sort_by_key(|(_, flips)| Reverse((lost(flips), flips.len())));
+    let balance = |flips: &[&Flip]| flips.iter().map(|flip| if flip.is_loss() { 1 } else { -1 }).sum::<i64>();
+    groups.sort_by_key(|(_, flips)| Reverse((balance(flips), flips.len())));
     groups
 }
 
