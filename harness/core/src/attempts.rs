@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{CallRecord, NamedEntry};
+use crate::{CallRecord, ErrorClass, NamedEntry};
 
 /// The kind of an agent's next turn after an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -23,7 +23,7 @@ pub enum Move {
 /// All moves: each with its name in columns and documents, and a sentence.
 #[rustfmt::skip]
 pub const MOVES: [NamedEntry<Move>; 5] = [
-    NamedEntry { value: Move::Changed, name: "changed", summary: "The same tool and action with other arguments." },
+    NamedEntry { value: Move::Changed, name: "changed", summary: "The same tool and action with other arguments, or with an action if that was missing or unknown." },
     NamedEntry { value: Move::Repeated, name: "repeated", summary: "The same call with equal arguments." },
     NamedEntry { value: Move::OtherTool, name: "other_tool", summary: "Calls of other tools or actions only." },
     NamedEntry { value: Move::Stopped, name: "stopped", summary: "No call." },
@@ -87,8 +87,8 @@ const MAX_COMPARED: usize = 1000;
 /// Sets `aftermath` and `attempt_of` of the calls of an episode, which are in their order. Without turns, as those of a program, each call
 /// counts as a turn.
 ///
-/// The next attempt of a failed call is in the first later turn with a call of its tool and action, before the next break: the call with
-/// equal arguments, else the one whose values share most words with it, else the first. An attempt of several calls is that of the first.
+/// The next attempt of a failed call is in the first later turn with a call of its tool and action, before the next break (a call without an
+/// action, or with one that the tool does not have, may be tried again with any): the call with equal arguments, else the one whose values share most words with it, else the first. An attempt of several calls is that of the first.
 pub fn follow(calls: &mut [CallRecord], around: Surroundings<'_>) {
     if !calls.iter().any(|call| call.is_error) {
         return;
@@ -182,11 +182,12 @@ fn next_attempt(
     words: &mut Words,
 ) -> Option<(usize, Shared)> {
     let failed = &calls[at];
+    let had_action = failed.error_class.as_ref().is_none_or(ErrorClass::is_routed);
     let is_again = |later: &usize| {
         turns[*later] > turns[at]
             && turns[*later] < end
             && calls[*later].tool == failed.tool
-            && calls[*later].action == failed.action
+            && (calls[*later].action == failed.action || !had_action)
     };
     let first = (at + 1..calls.len()).find(is_again)?;
     let same_turn = || (first..calls.len()).take_while(|later| turns[*later] == turns[first]).filter(is_again);
@@ -282,6 +283,21 @@ mod tests {
         assert_eq!(followed(&repeated, &[], true)[1], ("cut_off", None));
         let other = ["1 a {} !", "2 b {}", "3 a {}"];
         assert_eq!(followed(&other, &[], false), [("other_tool", Some(3))]);
+    }
+
+    #[test]
+    fn an_action_that_was_missing_or_unknown_is_tried_again_with_another() {
+        let next = |action: Option<&str>, error_class: Option<ErrorClass>| {
+            let mut calls = calls(&["1 a {} !", r#"2 a {"action":"list"}"#]);
+            calls[0].action = action.map(Into::into);
+            calls[0].error_class = error_class;
+            calls[1].action = Some("list".into());
+            follow(&mut calls, Surroundings::default());
+            calls[0].aftermath.unwrap().next_move.name()
+        };
+        assert_eq!(next(None, Some(ErrorClass::MissingDiscriminator)), "changed");
+        assert_eq!(next(Some("lst"), Some(ErrorClass::UnknownAction)), "changed");
+        assert_eq!(next(Some("get"), Some(ErrorClass::Validation)), "other_tool");
     }
 
     #[test]
