@@ -1,17 +1,18 @@
 //! What a scenario says that its author cannot mean: the script is played once without mistakes, with faults.
 
 use healbench_core::{ErrorFormat, Guardrails, Object, Seed, Step, ToolCall, same_json};
-use healbench_engine::definition::{Code, FaultKind, Handler, ToolFailure};
+use healbench_engine::definition::{Action, Code, FaultKind, Handler, ToolFailure};
 use healbench_engine::{Engine, Failure, GuardedReply, IssueKind, StateChecks, World, WorldBase, contains_all};
 use healbench_text::plain_text;
 use serde_json::Value;
 
 use crate::Diagnostic;
+use crate::compile::declared;
 use crate::expectation::{EpisodeState, Expectation};
 use crate::load::author_document;
 use crate::locate::{Document, child};
 use crate::misspelt::misspelt_values;
-use crate::mistakes::identifiers;
+use crate::mistakes::{MutationPlan, identifiers};
 use crate::oddities::oddities;
 use crate::scenario::Scenario;
 use crate::schedule::PlannedStep;
@@ -63,9 +64,9 @@ impl Scenario {
         }
         let mut refused = 0;
         for index in 0..self.steps.len() {
-            let (more, warning) = play.mistakes(index, &document);
+            let (more, warnings) = play.mistakes(index, &document);
             refused += more;
-            findings.warnings.extend(warning);
+            findings.warnings.extend(warnings);
             findings.problems.extend(play.step(index, &document));
         }
         let all = needed as u32 + refused;
@@ -264,34 +265,110 @@ impl<'a> Play<'a> {
         }
     }
 
-    /// Tries the mistakes of a step. Returns the number of calls that each trial needs for them, and a warning for a mistake that is accepted
-    /// although it is another call, or that no reader can repair. A read with other results is not refused by any server.
-    fn mistakes(&self, index: usize, document: &Document<'_>) -> (u32, Option<Diagnostic>) {
+    /// Tries the mistakes of a step. Returns the number of calls that each trial needs for them, and warnings: for each of several that no error
+    /// tells of, or that is accepted or cannot be repaired once the others are, unless this is a control; or else for all together.
+    fn mistakes(&self, index: usize, document: &Document<'_>) -> (u32, Vec<Diagnostic>) {
         let planned = &self.scenario.steps[index];
         if !planned.has_mistakes() {
-            return (0, None);
+            return (0, Vec::new());
         }
         let start = self.world.tables().base().def();
-        let (mut refused, mut warning) = (1, None);
+        let (mut refused, mut all) = (1, None);
         for trial in 0..TRIALS {
             let step = self.scenario.schedule(Seed(1), trial, start).script.steps.swap_remove(index);
-            // A fault would hide that nothing refuses the call.
-            let mut world = self.world.clone().without_faults();
-            if step.twice {
-                self.engine.call(&mut world, &step.draft);
-            }
-            let reply = self.engine.call(&mut world, &step.draft);
+            let reply = self.try_draft(&step);
             refused = refused.min(u32::from(reply.response.is_error && !step.twice));
-            if reply.took_effect() && reply.state_changed == Some(true) {
-                let message = format!("nothing refuses this mistake: {}", step.draft.wire_text());
-                warning.get_or_insert((message, None));
-            } else if let Some((message, help)) = self.unrepairable(planned, &step, &reply) {
-                warning.get_or_insert((message, Some(format!("{help}; {SAYS_CONTROL}"))));
+            all = all.or_else(|| self.complaint(planned, &step, &reply));
+        }
+        let at = child("/script", index);
+        let (count, from) = planned.draw.as_ref().map_or((0, [].as_slice()), |(count, from)| (*count, from.as_slice()));
+        let mut warnings = Vec::new();
+        if planned.mistakes.len() + count as usize > 1 && !self.scenario.is_control() {
+            let drawn = child(&child(&at, "draw"), "from");
+            let places = [(child(&at, "mistakes"), planned.mistakes.as_slice()), (drawn, from)];
+            for (list, plans) in places {
+                for (place, plan) in plans.iter().enumerate() {
+                    let alone = |trial| {
+                        let step = self.scenario.step_with(index, vec![plan.clone()], (Seed(1), trial), start)?;
+                        self.complaint(planned, &step, &self.try_draft(&step))
+                    };
+                    let complaint = self.untold(index, plan).or_else(|| (0..TRIALS).find_map(alone));
+                    let at = child(&list, place);
+                    warnings.extend(complaint.map(|(message, help)| {
+                        document.at_value(&at, message, help.or_else(|| Some(SAYS_CONTROL.to_owned())))
+                    }));
+                }
             }
         }
-        let key = if planned.mistakes.is_empty() { "draw" } else { "mistakes" };
-        let at = child(&child("/script", index), key);
-        (refused, warning.map(|(message, help)| document.at_value(&at, message, help)))
+        if let Some((message, help)) = all.filter(|_| warnings.is_empty()) {
+            let key = if planned.mistakes.is_empty() { "draw" } else { "mistakes" };
+            warnings.push(document.at_value(&child(&at, key), message, help));
+        }
+        (refused, warnings)
+    }
+
+    /// Makes the mistaken call of a step in a copy of the world without faults, which would hide that nothing refuses the call.
+    fn try_draft(&self, step: &Step) -> GuardedReply {
+        let mut world = self.world.clone().without_faults();
+        if step.twice {
+            self.engine.call(&mut world, &step.draft);
+        }
+        self.engine.call(&mut world, &step.draft)
+    }
+
+    /// Returns what is wrong with a mistake, with help: it is accepted although it is another call, or no reader can repair it. A read with other
+    /// results is not refused by any server.
+    fn complaint(&self, planned: &PlannedStep, step: &Step, reply: &GuardedReply) -> Option<(String, Option<String>)> {
+        if reply.took_effect() && reply.state_changed == Some(true) {
+            return Some((format!("nothing refuses this mistake: {}", step.draft.wire_text()), None));
+        }
+        let (message, help) = self.unrepairable(planned, step, reply)?;
+        Some((message, Some(format!("{help}; {SAYS_CONTROL}"))))
+    }
+
+    /// Returns that the answer says nothing of a mistake beside the others of its step: they lead the call to another action, or to no tool, and
+    /// that does not take the mistaken argument. Few simulated readers keep it when they turn to the right action.
+    fn untold(&self, index: usize, plan: &MutationPlan) -> Option<(String, Option<String>)> {
+        let start = self.world.tables().base().def();
+        let others = self.scenario.steps[index].mistakes.iter().filter(|other| !std::ptr::eq(*other, plan)).cloned();
+        let others: Vec<MutationPlan> = others.collect();
+        let mut mistaken = None;
+        for trial in 0..TRIALS {
+            let with = |plans: &[MutationPlan]| {
+                self.scenario.step_with(index, [&others, plans].concat(), (Seed(1), trial), start)
+            };
+            let (without, step) = (with(&[])?, with(std::slice::from_ref(plan))?);
+            if self.taken(&without) != self.taken(&step) {
+                return None;
+            }
+            mistaken = Some(step.draft);
+        }
+        let call = mistaken?;
+        let tool = plain_text(&call.tool);
+        let to = match self.scenario.action_of(&call) {
+            Some(action) => format!("`{tool}.{}`, which does not take the argument", plain_text(&action.name)),
+            None => format!("`{tool}`, which is no tool"),
+        };
+        let message = format!("no error of the mistaken call tells of this mistake: the call goes to {to}");
+        let help = "all mistakes of a step are made in one call: leave one out, or use another step".to_owned();
+        Some((message, Some(help)))
+    }
+
+    /// Returns the part of a mistaken call that its error can be about: the tool, the arguments that the action may take, and whether it is made
+    /// twice. Arguments that no action has are part of it, as they may be refused.
+    fn taken<'s>(&self, step: &'s Step) -> (&'s str, Vec<(&'s String, &'s Value)>, bool) {
+        let is_declared = |action: &Action, name: &str| declared(&action.input).any(|(known, _)| known == name);
+        let meant = self.scenario.action_of(&step.intended);
+        let called = self.scenario.action_of(&step.draft);
+        let is_tool = self.scenario.tools.iter().any(|tool| tool.name == step.draft.tool);
+        let takes = |name: &str| match (called, meant) {
+            (Some(called), Some(meant)) => {
+                std::ptr::eq(called, meant) || is_declared(called, name) || !is_declared(meant, name)
+            }
+            _ => is_tool,
+        };
+        let arguments = step.draft.object().into_iter().flatten().filter(|(name, _)| takes(name)).collect();
+        (&step.draft.tool, arguments, step.twice)
     }
 
     /// Returns why no simulated reader can repair a refused mistake, with help: the right value is neither told nor looked up, or another action

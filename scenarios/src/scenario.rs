@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use healbench_core::{Claim, DrawKey, FormerScenario, Seed, ToolCall, ToolSpec, fingerprint};
+use healbench_core::{Claim, DrawKey, FormerScenario, Seed, Step, ToolCall, ToolSpec, fingerprint};
 use healbench_engine::contract::ContractAwareness;
 use healbench_engine::definition::{Action, Clock, FaultDef, Tool, WorldDef};
 use healbench_engine::{GuardedReply, Simulator, StateCheck, WorldBase};
@@ -9,7 +9,8 @@ use healbench_engine::{GuardedReply, Simulator, StateCheck, WorldBase};
 use crate::expectation::{EpisodeState, Expectation, Results};
 use crate::generate::TablePlan;
 use crate::locate::Syntax;
-use crate::schedule::{PlannedStep, Schedule, WorldSummary, WorldSummaryCache, schedule};
+use crate::mistakes::MutationPlan;
+use crate::schedule::{PlannedStep, Schedule, WorldSummary, WorldSummaryCache, mutated_step, schedule};
 use crate::server::{Server, ServerCheck};
 use crate::verification::{Verification, Verified};
 
@@ -143,14 +144,31 @@ impl Scenario {
     /// Returns the schedule of a trial. `world` is the result of [`world`](Scenario::world) for the same seed; its rows are read only
     /// the first time.
     pub fn schedule(&self, seed: Seed, trial: u32, world: &WorldDef) -> Schedule {
-        let summary = self.summary_cache.get((seed, world.number), || WorldSummary::new(world, &self.key_tables));
         schedule(
             &self.steps,
             self.answer.as_deref(),
             &self.canonical_faults,
-            &summary,
+            &self.summary(seed, world),
             DrawKey::of_trial(seed, self.draw_id(), trial),
         )
+    }
+
+    /// Returns a step of a trial with these mistakes instead of its own; `None` if they do not fit into one call.
+    pub(crate) fn step_with(
+        &self,
+        index: usize,
+        mistakes: Vec<MutationPlan>,
+        (seed, trial): (Seed, u32),
+        world: &WorldDef,
+    ) -> Option<Step> {
+        let planned = PlannedStep { mistakes, draw: None, ..self.steps[index].clone() };
+        let mut draws = DrawKey::of_trial(seed, self.draw_id(), trial).draws("mistake", index as u64);
+        let (step, all_applied) = mutated_step(&planned, self.summary(seed, world).existing_keys(), &mut draws);
+        all_applied.then_some(step)
+    }
+
+    fn summary(&self, seed: Seed, world: &WorldDef) -> Arc<WorldSummary> {
+        self.summary_cache.get((seed, world.number), || WorldSummary::new(world, &self.key_tables))
     }
 
     /// Returns true if faults are declared.

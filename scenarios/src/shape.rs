@@ -46,6 +46,7 @@ fn explain(error: &ValidationError<'_>, document: &Document<'_>, errors: &mut Sh
             let properties = follow(parent).and_then(|schema| schema["properties"].as_object());
             let given = error.instance().as_object();
             let known = || properties.into_iter().flatten().map(|(key, _)| key.as_str());
+            let is_of_action = |key: &str| is_flat(pointer, error.instance()) && is_key_of_action(key);
             let is_given = |key: &str| given.is_some_and(|given| given.contains_key(key));
             for key in unexpected.iter().take(MAX_PROBLEMS.saturating_sub(errors.diagnostics.len())) {
                 let help = match nearest_name(key, known()) {
@@ -54,13 +55,27 @@ fn explain(error: &ValidationError<'_>, document: &Document<'_>, errors: &mut Sh
                     None => suggest::help(key, known().filter(|name| !is_given(name))),
                 };
                 let at = child(pointer, key);
-                errors.diagnostics.push(document.at_key(&at, format!("unknown key `{key}`"), help));
+                // The missing `actions` are reported.
+                if !is_of_action(key) {
+                    errors.diagnostics.push(document.at_key(&at, format!("unknown key `{key}`"), help));
+                }
                 errors.unknown_keys.push(at);
             }
             return;
         }
         ValidationErrorKind::Required { property } => {
             let name = property.as_str().unwrap_or_default();
+            if name == "actions" && is_flat(pointer, error.instance()) {
+                let given = error.instance().as_object().into_iter().flatten().map(|(key, _)| key.as_str());
+                let keys: Vec<&str> = given.filter(|key| is_key_of_action(key)).collect();
+                let tool = unescape(pointer.rsplit('/').next().unwrap_or_default());
+                let help = format!(
+                    "a tool that is one operation has one action: `discriminator: null`, and below `actions: {{{tool}: {{…}}}}` the keys {}",
+                    suggest::list(&keys)
+                );
+                errors.diagnostics.push(document.at_value(pointer, format!("missing key `{name}`"), Some(help)));
+                return;
+            }
             let parent = error.schema_path().as_str().rsplit_once('/').map_or("", |(parent, _)| parent);
             let text = follow(parent).and_then(|schema| describe(&schema["properties"][name]));
             document.at_value(pointer, format!("missing key `{name}`"), text.map(|text| format!("`{name}`: {text}")))
@@ -87,7 +102,11 @@ fn explain(error: &ValidationError<'_>, document: &Document<'_>, errors: &mut Sh
         ValidationErrorKind::Enum { options } => {
             let known = options.as_array().into_iter().flatten().filter_map(Value::as_str);
             let sent = error.instance().as_str().unwrap_or_default();
-            document.at_value(pointer, format!("unknown {} `{sent}`", kind_of(pointer)), suggest::help(sent, known))
+            document.at_value(
+                pointer,
+                format!("unknown {} `{sent}`", kind_of(pointer)),
+                suggest::help_by_words(sent, known),
+            )
         }
         ValidationErrorKind::Minimum { limit } => {
             document.at_value(pointer, format!("{} must be at least {limit}", subject()), None)
@@ -111,6 +130,18 @@ fn explain(error: &ValidationError<'_>, document: &Document<'_>, errors: &mut Sh
         _ => document.at_value(pointer, error.masked().to_string(), None),
     };
     errors.diagnostics.push(diagnostic);
+}
+
+/// Returns true for a tool that is written as its only action.
+fn is_flat(pointer: &str, tool: &Value) -> bool {
+    let is_tool = pointer.strip_prefix("/tools/").is_some_and(|name| !name.contains('/'));
+    is_tool && tool.get("actions").is_none() && ["input", "handler"].iter().any(|key| tool.get(key).is_some())
+}
+
+/// Returns true for a key of an action that no tool has.
+fn is_key_of_action(key: &str) -> bool {
+    let has = |definition: &str| schema()["$defs"][definition]["properties"].get(key).is_some();
+    has("ActionFile") && !has("ToolFile")
 }
 
 /// Returns the noun for an enumerated value in a message.

@@ -1,9 +1,9 @@
 //! "Did you mean" suggestions for unknown names.
 
-use healbench_text::nearest_name;
+use healbench_text::{name_words, nearest_name};
 
-/// The most names listed in a message: a longer list does not help the reader.
-const MAX_LISTED: usize = 12;
+/// The most names listed in a message: all that the language itself has in one place.
+const MAX_LISTED: usize = 30;
 
 /// Returns advice for an unknown `word`: the most similar known name and a list of all. Returns `None` if no names are
 /// known.
@@ -18,6 +18,25 @@ pub(crate) fn help<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> 
         Some(name) => format!("did you mean `{name}`? Known: {all_listed}"),
         None => format!("known: {all_listed}"),
     })
+}
+
+/// Like [`help`], for the names of the language itself, whose words mean something: without a similar name, those are suggested that end in the
+/// same word as `word`, or else begin with it.
+pub(crate) fn help_by_words<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let known: Vec<&str> = known.into_iter().collect();
+    let words = name_words(word);
+    let sharing = |end: fn(&[String]) -> Option<&String>| -> Vec<&str> {
+        known.iter().copied().filter(|name| end(&name_words(name)) == end(&words)).collect()
+    };
+    let mut near = sharing(<[String]>::last);
+    if near.is_empty() {
+        near = sharing(<[String]>::first);
+    }
+    if near.is_empty() || nearest_name(word, known.iter().copied()).is_some() {
+        return help(word, known);
+    }
+    let near: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();
+    Some(format!("did you mean {}? Known: {}", near.join(" or "), list(&known)))
 }
 
 /// Returns the question for the most similar of many names, to be followed by other advice; empty if none is similar.

@@ -1,6 +1,6 @@
 use healbench_core::Seed;
 use healbench_engine::contract::{ToolContract, diff_contracts};
-use healbench_scenarios::{LoadError, Syntax, load_file, load_str, load_suite};
+use healbench_scenarios::{LoadError, MISTAKES, Syntax, load_file, load_str, load_suite};
 use serde_json::Value;
 
 use crate::{CHANGE_CALL, mistakes_yaml, quickstart, scenario};
@@ -270,6 +270,46 @@ script: [{call: {tool: ping, arguments: {host: a}}, mistakes: [missing]}]
     assert_eq!(step.intended.arguments, serde_json::json!({"host": "a"}));
     assert_eq!(step.draft.arguments, serde_json::json!({}));
     assert_eq!(scenario.expect[0].to_string(), "a successful call of ping with host = \"a\"");
+}
+
+#[test]
+fn a_tool_written_as_its_only_action_is_one_problem() {
+    let flat = "
+id: flat
+title: One action
+task: {prompt: Ping., max_calls: 2}
+tools:
+  ping: {description: Answers., input: {properties: {host: {type: string}}}, handler: {return: null}, read_only: true}
+expect: [{called: {tool: ping}}]
+script: [{call: {tool: ping, arguments: {host: a}}}]
+";
+    let found = load_str("x.yaml", flat, Syntax::Yaml).unwrap_err();
+    let [problem] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!(problem.message, "missing key `actions`");
+    let help = "a tool that is one operation has one action: `discriminator: null`, and below `actions: {ping: {…}}` the keys `input`, `handler`, `read_only`";
+    assert_eq!(problem.help.as_deref(), Some(help));
+    // What is unknown in either place is reported.
+    let found = load_str("x.yaml", &flat.replace("read_only", "readonly"), Syntax::Yaml).unwrap_err();
+    assert!(found.iter().any(|problem| problem.message == "unknown key `readonly`"), "{found:?}");
+}
+
+#[test]
+fn kinds_of_mistakes_with_a_common_word_are_suggested_and_all_are_listed() {
+    let help = |kind: &str| {
+        let text = mistakes_yaml(&format!("{CHANGE_CALL}\n    mistakes: [{kind}]"));
+        load_str("x.yaml", &text, Syntax::Yaml).unwrap_err().remove(0).help.unwrap()
+    };
+    let kinds: Vec<String> = MISTAKES.iter().map(|kind| format!("`{}`", kind.name)).collect();
+    let all = kinds.join(", ");
+    for (kind, near) in [
+        ("wrong_id", "`unknown_id` or `other_kind_id`"),
+        ("wrong_value", "`null_value` or `previous_value` or `other_row_value` or `stale_value`"),
+        ("stale_argument", "`stale_contract` or `stale_value`"),
+        ("wrong_enm", "`wrong_enum`"),
+    ] {
+        assert_eq!(help(kind), format!("did you mean {near}? Known: {all}"));
+    }
+    assert_eq!(help("nonsense"), format!("known: {all}"));
 }
 
 #[test]

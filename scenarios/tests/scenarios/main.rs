@@ -15,6 +15,7 @@ mod robustness;
 mod schedules;
 mod schema;
 mod servers;
+mod several_mistakes;
 mod state;
 mod suites;
 mod tools_files;

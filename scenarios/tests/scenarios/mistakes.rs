@@ -418,3 +418,15 @@ fn the_example_of_every_kind_is_made() {
     assert_eq!((other.tool.as_str(), other.arguments), ("stock", json!({"part": "bolt", "action": "count"})));
     assert_eq!(draft("{kind: old_tool_name, value: warehouse}").tool, "warehouse");
 }
+
+#[test]
+fn the_guide_lists_all_kinds() {
+    let guide = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/suites.md")).unwrap();
+    let section = guide.split("\n## ").find(|section| section.starts_with("Kinds of mistakes")).unwrap();
+    let cells = section.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | ")).skip(1);
+    let mut listed: Vec<&str> = cells.flat_map(|(_, kinds)| kinds.split('`').skip(1).step_by(2)).collect();
+    let mut kinds: Vec<&str> = MISTAKES.iter().map(|kind| kind.name).collect();
+    listed.sort_unstable();
+    kinds.sort_unstable();
+    assert_eq!(listed, kinds);
+}

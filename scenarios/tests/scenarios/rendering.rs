@@ -158,7 +158,7 @@ fn all_problems_of_a_file_are_reported_at_once() {
        |
        = help: leave it out: an agent that can do the task is not expected to stop
 
-    error: exactly one of `row`, `no_row`, `count`, `unchanged`, `verified`, `result`, `command`, `called`, `not_called`, `at_most`, `in_order`, `answer`, and 2 more is needed
+    error: exactly one of `row`, `no_row`, `count`, `unchanged`, `verified`, `result`, `command`, `called`, `not_called`, `at_most`, `in_order`, `answer`, `any_of`, `stops` is needed
       --> broken.yaml:42:5
        |
     42 |   - {}
@@ -186,7 +186,7 @@ fn all_problems_of_a_file_are_reported_at_once() {
     47 |     mistakes: [wrong_enm]
        |                ^^^^^^^^^
        |
-       = help: did you mean `wrong_enum`? Known: `missing`, `wrong_type`, `wrong_enum`, `out_of_range`, `bad_format`, `hallucinated_field`, `misspelled_field`, `misspelled_action`, `missing_discriminator`, `unknown_id`, `unfiltered_list`, `stale_contract`, and 15 more
+       = help: did you mean `wrong_enum`? Known: `missing`, `wrong_type`, `wrong_enum`, `out_of_range`, `bad_format`, `hallucinated_field`, `misspelled_field`, `misspelled_action`, `missing_discriminator`, `unknown_id`, `unfiltered_list`, `stale_contract`, `missing_all`, `missing_longest`, `json_text`, `broken_json`, `comma_text`, `single_item`, `null_value`, `number_text`, `other_tool`, `old_tool_name`, `other_kind_id`, `previous_value`, `other_row_value`, `stale_value`, `double_submission`
 
     error: unknown key `feild`
       --> broken.yaml:49:69
