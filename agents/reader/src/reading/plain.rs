@@ -66,8 +66,10 @@ pub(super) fn statements_of(text: &str, prose: &str, reader: &StatementReader<'_
             return found;
         }
     }
-    let text = if text.contains(['{', '<']) { prose.trim() } else { text };
-    if text.len() > MAX_BYTES {
+    // A brace or an angle that is left belongs to a value: "{dir}/none: not found".
+    let is_marked = |text: &str| text.contains(['{', '<']);
+    let text = if is_marked(text) { prose.trim() } else { text };
+    if text.len() > MAX_BYTES || is_marked(text) {
         return Vec::new();
     }
     let mut tokens = Vec::with_capacity(text.len() / 5 + 4);
