@@ -2,9 +2,9 @@
 
 mod choice;
 
-use self::choice::choice_text;
+use self::choice::{choice_text, not_without};
 use super::number::{amount, count, p_value, percent, percent_interval, pluralize, points, rate_amount, rate_percent};
-use crate::labels::pair_interval_in_words;
+use crate::labels::{AS_GOOD, pair_interval_in_words};
 use healbench_analysis::{
     AgentGain, Agents, Alone, Answer, Carried, Carrier, Claims, ConditionResult, ContentAndForm, EQUIVALENCE, Finding,
     Gain, POWER, Pair, Rate, RecordedModels, Server, Single, SwitchEffect, Verdict, Who, WithoutEach,
@@ -246,22 +246,25 @@ fn single_text(single: &Single, scenarios: u64) -> String {
 fn pair_text(pair: &Pair, may_recommend: bool) -> String {
     let (first, second) = (&pair.first, &pair.second);
     let tokens = relative(first.billed_tokens_per_episode, second.billed_tokens_per_episode);
+    // A cluster is named by what carries the tokens.
+    let without = pair.saving_without.as_ref().filter(|without| without.is_family);
+    let without = without.map(not_without).unwrap_or_default();
+    let cheaper = match tokens {
+        Some(share) if share < 0.0 => Some((name(first), format!("{} less{without}", percent(-share)))),
+        Some(share) if share > 0.0 => Some((name(second), format!("{} less{without}", percent(share / (1.0 + share))))),
+        _ => None,
+    };
     match pair.gain.verdict {
         Verdict::Equal => {
-            let cost = tokens.map(|share| (share, percent(if share > 0.0 { share / (1.0 + share) } else { -share })));
-            let cost = match cost {
-                Some((share, less)) if share < 0.0 => format!("; {} costs {less} less", name(first)),
-                Some((share, less)) if share > 0.0 => format!("; {} costs {less} less", name(second)),
-                _ => String::new(),
-            };
+            let cost = cheaper.map(|(cheaper, less)| format!("; {cheaper} costs {less}")).unwrap_or_default();
             format!("{} and {} are equal here, in every trial{cost}", name(first), name(second))
         }
         Verdict::Clear => {
             let cost = match tokens {
                 None => String::new(),
                 Some(0.0) => ", as many tokens".to_owned(),
-                Some(share) if share < 0.0 => format!(", {} fewer tokens", percent(-share)),
-                Some(share) => format!(", {} more tokens", percent(share)),
+                Some(share) if share < 0.0 => format!(", {} fewer tokens{without}", percent(-share)),
+                Some(share) => format!(", {} more tokens{without}", percent(share)),
             };
             let (gain, rates) = (
                 estimate_in_points(&pair.gain),
@@ -272,18 +275,13 @@ fn pair_text(pair: &Pair, may_recommend: bool) -> String {
                 false => format!("{} is better than {}: {gain} ({rates}){cost}", name(first), name(second)),
             }
         }
-        Verdict::Same => {
-            let equal = format!("Equal within 5 points ({})", estimate(&pair.gain));
-            let cheaper = match tokens {
-                Some(share) if share < 0.0 => Some((name(first), percent(-share))),
-                Some(share) if share > 0.0 => Some((name(second), percent(share / (1.0 + share)))),
-                _ => None,
-            };
+        Verdict::AsGood => {
+            let both = format!("{} and {} are {AS_GOOD} ({})", name(first), name(second), estimate(&pair.gain));
             match (cheaper, may_recommend) {
-                (Some((cheaper, less)), true) => format!("{equal}: use {cheaper}, which costs {less} less"),
-                (Some((cheaper, less)), false) => format!("{equal}; {cheaper} costs {less} less"),
-                (None, true) => format!("{equal}: use either of {} and {}", name(first), name(second)),
-                (None, false) => format!("{equal}: {} and {}", name(first), name(second)),
+                (Some((cheaper, less)), true) => format!("{both}: use {cheaper}, which costs {less}"),
+                (Some((cheaper, less)), false) => format!("{both}; {cheaper} costs {less}"),
+                (None, true) => format!("{both}: use either"),
+                (None, false) => both,
             }
         }
         Verdict::Unclear => format!(
@@ -408,16 +406,18 @@ fn agents_text(agents: &Agents) -> String {
     let all = agents.agents.len();
     let of = |is: fn(&Gain) -> bool| agents.agents.iter().filter(|of| is(&of.gain)).collect::<Vec<&AgentGain>>();
     let (better, worse, unclear) = (of(Gain::is_better), of(Gain::is_worse), of(|gain| gain.verdict != Verdict::Clear));
-    let (equal, open) = (
+    let (equal, as_good, open) = (
         of(|gain| gain.verdict == Verdict::Equal),
-        of(|gain| !matches!(gain.verdict, Verdict::Clear | Verdict::Equal)),
+        of(|gain| gain.verdict == Verdict::AsGood),
+        of(|gain| matches!(gain.verdict, Verdict::Unclear | Verdict::Unknown)),
     );
     let names = |of: &[&AgentGain]| list(&of.iter().map(|one| short_subject(&one.agent)).collect::<Vec<_>>());
     let with_gains = |of: &[&AgentGain]| {
         let one = |one: &&AgentGain| format!("{} {}", short_subject(&one.agent), estimate(&one.gain));
         list(&of.iter().map(one).collect::<Vec<_>>())
     };
-    let rest: String = [("equal here", equal), ("no clear difference", open)]
+    let as_good_for = format!("{AS_GOOD},");
+    let rest: String = [("equal here", equal), (&as_good_for, as_good), ("no clear difference", open)]
         .into_iter()
         .filter(|(_, of)| !of.is_empty())
         .map(|(said, of)| format!("; {said} for {}", names(&of)))
@@ -433,8 +433,8 @@ fn agents_text(agents: &Agents) -> String {
         if unclear.iter().all(|of| of.gain.verdict == Verdict::Equal) {
             return format!("{first} and {second} are equal here for all {all} agents, in every trial");
         }
-        if unclear.iter().all(|of| matches!(of.gain.verdict, Verdict::Same | Verdict::Equal)) {
-            return format!("{first} and {second} are equal within 5 points for all {all} agents");
+        if unclear.iter().all(|of| matches!(of.gain.verdict, Verdict::AsGood | Verdict::Equal)) {
+            return format!("{first} and {second} are {AS_GOOD}, for all {all} agents");
         }
         let more = unclear.iter().filter_map(|of| of.gain.more_scenarios).max();
         let more =

@@ -172,8 +172,8 @@ fn is_gain(row: &GateRow) -> bool {
     metric.is_ok_and(|metric| difference != 0.0 && (difference > 0.0) == (metric.better() == Better::Higher))
 }
 
-/// `worse: -20 points of success in shop/cancel-shipped`; where the mean hides what became worse, `worse: success in
-/// shop/cancel-shipped, +3 points on the whole`.
+/// `worse: -20 points of success in shop/cancel-shipped`; where the mean hides what became worse, `better: +3 points of success, but worse in
+/// shop/cancel-shipped`, or `worse: success in shop/cancel-shipped, 0 points on the whole`.
 fn change_in_words(row: &GateRow) -> String {
     let metric = row.metric.parse::<Metric>().ok();
     let (difference, is_better) = (row.difference.unwrap_or_default(), is_gain(row));
@@ -191,18 +191,14 @@ fn change_in_words(row: &GateRow) -> String {
         _ => format!("{} {}", plain_text(&row.metric), means(row)),
     };
     let names = worst_scenarios(row);
+    // Where one trial makes up for another, no scenario became worse.
+    let is_made_up = row.changes.iter().all(|change| change.effect != ChangeEffect::Worse);
+    let place = in_scenarios(&names).replacen("in ", if is_made_up { "in trials of " } else { "in " }, 1);
     match metric {
-        Some(metric) if word == "worse" && (is_better || difference == 0.0) => {
-            let is_made_up = row.changes.iter().all(|change| change.effect != ChangeEffect::Worse);
-            let trials = if is_made_up { "trials of " } else { "" };
-            let whole = match metric.is_rate() {
-                true => format!("{} points", points(difference)),
-                false => means(row),
-            };
-            format!(
-                "{word}: {metric}{}, {whole} on the whole",
-                in_scenarios(&names).replacen("in ", &format!("in {trials}"), 1)
-            )
+        Some(_) if word == "worse" && is_better => format!("better: {numbers}, but worse{place}"),
+        Some(metric) if word == "worse" && difference == 0.0 => {
+            let whole = if metric.is_rate() { format!("{} points", points(difference)) } else { means(row) };
+            format!("{word}: {metric}{place}, {whole} on the whole")
         }
         _ => format!("{word}: {numbers}{}", in_scenarios(&names)),
     }

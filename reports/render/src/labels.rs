@@ -14,6 +14,9 @@ use healbench_text::{Paint, StyledSpan, TableCell, plain_text};
 pub(super) const READERS_NOTE: &str =
     "Rows of simulated readers (`scripted:`) show how far a text gets them, not how a real model behaves.";
 
+/// The words for [`Verdict::AsGood`].
+pub(super) const AS_GOOD: &str = "as good, within 5 points";
+
 /// Options of the terminal output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TerminalOptions {

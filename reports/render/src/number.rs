@@ -17,9 +17,10 @@ pub(crate) fn percent_interval(interval: Interval) -> String {
     format!("[{}, {}]", percent_digits(interval.lower), percent_digits(interval.upper))
 }
 
-/// An interval of a difference between two shares: `[40, 52]`, in percentage points.
+/// An interval of a difference between two shares: `[40, 52]`, in percentage points. An end near 0 keeps its sign: `[-5, 0.04]`.
 pub(crate) fn points_interval(interval: Interval) -> String {
-    format!("[{}, {}]", signed_digits(interval.lower), signed_digits(interval.upper))
+    let end = |end: f64| if end.abs() < 0.001 { bound_digits(end * 100.0) } else { signed_digits(end) };
+    format!("[{}, {}]", end(interval.lower), end(interval.upper))
 }
 
 /// A quotient of counts of any magnitude: `2.1`, `85`, `8,120`, `1.2M`.
@@ -63,6 +64,8 @@ mod tests {
     #[test]
     fn intervals_and_quotients() {
         assert_eq!(points_interval(Interval { lower: -0.031, upper: 0.12 }), "[-3, 12]");
+        assert_eq!(points_interval(Interval { lower: -0.0004, upper: 0.0 }), "[-0.04, 0]");
+        assert_eq!(points_interval(Interval { lower: 0.000_999, upper: 0.9999 }), "[0.1, >99.9]");
         assert_eq!(amount_interval(Interval { lower: -1500.2, upper: 0.25 }), "[-1,500, 0.2]");
         assert_eq!(amount_interval(Interval { lower: -0.043, upper: 0.0007 }), "[-0.04, 0.0007]");
         assert_eq!(

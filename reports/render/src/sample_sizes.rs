@@ -49,9 +49,10 @@ fn conclusion(sizes: &SampleSizes, points: &str) -> String {
         None => "no number of scenarios is enough".to_owned(),
     };
     let correlation = comparison.icc.map(|icc| format!(", at ICC {}", (icc * 100.0).round() / 100.0));
+    let measured = sizes.assumptions.measured.as_ref().map(|_| " and the measured share of discordant pairs");
     format!(
         "{} x {} show a true difference of {points} on other scenarios in {} of comparisons ({}), and pass an unchanged candidate in {} of \
-         gates ({}){}.",
+         gates ({}){}{}.",
         pluralize(plan.scenarios, "scenario"),
         pluralize(u64::from(plan.trials), "trial"),
         percent(comparison.plan_power),
@@ -59,6 +60,7 @@ fn conclusion(sizes: &SampleSizes, points: &str) -> String {
         percent(gate.plan_power),
         needs(gate),
         correlation.unwrap_or_default(),
+        measured.unwrap_or_default(),
     )
 }
 
@@ -124,7 +126,8 @@ fn notes(sizes: &SampleSizes, points: &str) -> Vec<String> {
     let discordance = percent(assumptions.discordance);
     notes.push(match &assumptions.measured {
         Some(measured) => format!(
-            "Discordant: {discordance} of {}, as measured in {} for {}{}: {} against {}.",
+            "Discordant: {discordance} of {}, as measured in {} for {}{}: {} against {}. A report may name more scenarios: it allows for the \
+             uncertainty of this share, which few scenarios make large, and adjusts for all pairs of conditions.",
             pluralize(measured.pairs, "pair"),
             plain_text(&measured.run),
             plain_text(&measured.agent),

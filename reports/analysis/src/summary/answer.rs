@@ -179,15 +179,19 @@ pub struct Pair {
     pub second: ConditionResult,
     /// The success of the first one minus that of the second one.
     pub gain: Gain,
+    /// The share that the cheaper one saves without a part of the scenarios; null if none of them carries it.
+    pub saving_without: Option<SavingWithout>,
     /// The clusters of scenarios that carry the difference.
     pub carriers: Vec<Carrier>,
 }
 
-/// A saving without one cluster of scenarios.
+/// A saving without a cluster of scenarios that has more than a fifth of the differences, or without a family that turns it into a loss.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct SavingWithout {
-    /// The name of the cluster.
-    pub cluster: String,
+    /// The name of the cluster or family.
+    pub left_out: String,
+    /// True for a family of suites.
+    pub is_family: bool,
     /// The share of the billed tokens that is saved; below 0 if it costs more.
     pub saving: f64,
 }
@@ -233,7 +237,7 @@ pub struct Choice {
     /// The share by which it costs less than the cheapest other one that is not clearly worse than the best one; null if it does not cost
     /// less, if either cost is unknown, and without another one.
     pub saving: Option<f64>,
-    /// The same without the cluster of scenarios that carries most of it; null if none has more than a fifth.
+    /// The least that it saves without a part of the scenarios; null if none of them carries it.
     pub saving_without: Option<SavingWithout>,
     /// The clusters of scenarios that carry the largest difference that is not clear; of a recommendation, the smallest one that is.
     pub carriers: Vec<Carrier>,
@@ -254,6 +258,11 @@ pub struct Alternative {
     pub gain: Option<Gain>,
     /// True if it is ruled out that the chosen condition is more than 5 points worse than it.
     pub is_safe: bool,
+    /// The conclusion on its difference to the chosen condition.
+    pub verdict: Verdict,
+    /// The share that the chosen condition saves against it without a part of the scenarios; null if none of them carries it, and if
+    /// nothing is saved.
+    pub saving_without: Option<SavingWithout>,
     /// The scenarios in which it takes fewer billed tokens than the chosen condition in the mean, and those with episodes under both.
     pub cheaper_scenarios: [u64; 2],
 }

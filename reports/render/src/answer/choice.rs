@@ -1,11 +1,10 @@
 //! The choice of one of several conditions, in words.
 
-use std::fmt::Write as _;
-
-use healbench_analysis::{Alternative, Choice, ConditionResult, Gain, Verdict};
+use healbench_analysis::{Alternative, Choice, ConditionResult, Gain, SavingWithout, Verdict};
 use healbench_text::plain_text;
 
 use super::{MAX_NAMES, estimate, list, name, relative, would_show};
+use crate::labels::AS_GOOD;
 use crate::number::{count, percent, rate_amount, rate_percent};
 
 pub(super) fn choice_text(choice: &Choice) -> String {
@@ -29,15 +28,17 @@ pub(super) fn choice_text(choice: &Choice) -> String {
 fn recommended(choice: &Choice, chosen: &str, open: &[&Alternative]) -> Vec<String> {
     let with_rate = |of: &&Alternative| format!("{} ({})", name(&of.result), rate_percent(of.result.success));
     let names = |of: &[&Alternative]| list(&of.iter().map(with_rate).collect::<Vec<_>>());
-    // The gain of the best one over the chosen one is that of the chosen one, the other way around.
-    let is = |other: &&&Alternative, verdict| other.gain.or(choice.gain).is_some_and(|gain| gain.verdict == verdict);
-    let (equal, rest): (Vec<&Alternative>, Vec<&Alternative>) = open.iter().partition(|one| is(one, Verdict::Equal));
-    let (same, rest): (Vec<&Alternative>, Vec<&Alternative>) = rest.iter().partition(|one| is(one, Verdict::Same));
-    let said = [(&equal, "equal here", true), (&same, "as good", true), (&rest, "at most 5 points better", false)];
+    let (equal, rest): (Vec<&Alternative>, Vec<&Alternative>) =
+        open.iter().partition(|other| other.verdict == Verdict::Equal);
+    let (as_good, rest): (Vec<&Alternative>, Vec<&Alternative>) =
+        rest.iter().partition(|other| other.verdict == Verdict::AsGood);
+    let said = [(&equal, "equal here", true), (&as_good, AS_GOOD, true), (&rest, "at most 5 points better", false)];
     let sentence = |(others, said, with_cost): (&Vec<&Alternative>, &str, bool)| {
         let verb = if others.len() == 1 { "is" } else { "are" };
         let cost = if with_cost { dearer(&choice.choice, others) } else { String::new() };
-        format!("{} {verb} {said}{cost}", names(others))
+        // The words for what is as good have a comma of their own.
+        let comma = if said.contains(',') && !cost.is_empty() { "," } else { "" };
+        format!("{} {verb} {said}{comma}{cost}", names(others))
     };
     let others = said.into_iter().filter(|(others, ..)| !others.is_empty()).map(sentence);
     std::iter::once(format!("Use {chosen}")).chain(others).collect()
@@ -62,10 +63,17 @@ fn undecided(choice: &Choice, open: &[&Alternative]) -> (String, Option<Gain>) {
         _ => format!(" for {}", name(best)),
     };
     let all = list(&all.into_iter().map(name).collect::<Vec<_>>());
-    let text = match gain {
-        Some(gain) if gain.verdict == Verdict::Equal => format!("{all} are equal here, in every trial"),
-        Some(gain) => format!("No difference is shown between {all} ({}{of})", estimate(&gain)),
-        None => format!("No difference is shown between {all}"),
+    let are =
+        |verdicts: &[Verdict]| !gains.is_empty() && gains.iter().all(|(_, gain)| verdicts.contains(&gain.verdict));
+    let is_one_small = gains.iter().any(|(_, gain)| gain.verdict == Verdict::AsGood);
+    let difference = gain.map(|gain| format!(" ({}{of})", estimate(&gain))).unwrap_or_default();
+    let text = if are(&[Verdict::Equal]) {
+        format!("{all} are equal here, in every trial")
+    } else if are(&[Verdict::Equal, Verdict::AsGood]) {
+        format!("{all} are {AS_GOOD}{difference}")
+    } else {
+        let size = if is_one_small { " of 5 points" } else { "" };
+        format!("No difference{size} is shown between {all}{difference}")
     };
     (text, gain)
 }
@@ -92,32 +100,46 @@ fn losses(choice: &Choice, worse: &[&Alternative], open: &[&Alternative]) -> Vec
 /// `; serde is the cheapest of them by 70% (2% without shop/list)`.
 fn saving(choice: &Choice) -> String {
     let Some(saving) = choice.saving else { return String::new() };
-    let mut text = format!("; {} is the cheapest of them by {}", name(&choice.choice), percent(saving));
-    // Writing to a `String` cannot fail.
-    match &choice.saving_without {
-        Some(without) if percent(without.saving) == percent(saving) => {}
-        Some(without) if without.saving > 0.0 => {
-            _ = write!(text, " ({} without {})", percent(without.saving), plain_text(&without.cluster));
-        }
-        Some(without) => _ = write!(text, ", and not without {}", plain_text(&without.cluster)),
-        None => {}
-    }
-    text
+    let without = saving_without(saving, choice.saving_without.as_ref(), |saving| saving);
+    format!("; {} is the cheapest of them by {}{without}", name(&choice.choice), percent(saving))
 }
 
-/// ` and cost at least 9% more, although less in at least 103 of 185 scenarios`; empty if one of them is not dearer, or a cost is unknown.
+/// ` (2% without shop/list)`, or ` (not without shop/list)` of a saving, in the share that stands before it; empty if that is the same.
+fn saving_without(saving: f64, without: Option<&SavingWithout>, share: fn(f64) -> f64) -> String {
+    let of = |without: &SavingWithout| match percent(share(without.saving)) {
+        _ if without.saving <= 0.0 => not_without(without),
+        less if less == percent(share(saving)) => String::new(),
+        less => format!(" ({less} without {})", plain_text(&without.left_out)),
+    };
+    without.map(of).unwrap_or_default()
+}
+
+/// ` (not without shop/list)`.
+pub(super) fn not_without(without: &SavingWithout) -> String {
+    format!(" (not without {})", plain_text(&without.left_out))
+}
+
+/// ` and cost 9% to 12% more, although less in at least 103 of 185 scenarios`; empty if one of them is not dearer, or a cost is unknown.
 fn dearer(chosen: &ConditionResult, others: &[&Alternative]) -> String {
     let more =
         |other: &&Alternative| relative(other.result.billed_tokens_per_episode, chosen.billed_tokens_per_episode);
     let all: Option<Vec<f64>> = others.iter().map(more).collect();
-    let Some(least) = all.filter(|all| all.iter().all(|more| *more > 0.0)) else { return String::new() };
-    let least = percent(least.into_iter().fold(f64::INFINITY, f64::min));
+    let Some(mut all) = all.filter(|all| all.iter().all(|more| *more > 0.0)) else { return String::new() };
+    all.sort_by(f64::total_cmp);
+    let (Some(least), Some(most)) = (all.first(), all.last()) else { return String::new() };
+    let range = match [percent(*least), percent(*most)] {
+        [least, most] if least == most => least,
+        [least, most] => format!("{least} to {most}"),
+    };
     let (verb, at_least) = if others.len() == 1 { ("costs", "") } else { ("cost", "at least ") };
+    let without = others.iter().filter_map(|other| other.saving_without.as_ref());
+    let without = without.min_by(|a, b| a.saving.total_cmp(&b.saving));
+    let without = saving_without(least / (1.0 + least), without, |saving| saving / (1.0 - saving));
     // A few scenarios with much output may decide the mean.
     let in_most = |other: &&Alternative| other.cheaper_scenarios[0] * 2 > other.cheaper_scenarios[1];
     let fewest = others.iter().map(|other| other.cheaper_scenarios).min();
     let although = fewest.filter(|_| others.iter().all(in_most)).map_or_else(String::new, |[cheaper, all]| {
         format!(", although less in {at_least}{} of {} scenarios", count(cheaper), count(all))
     });
-    format!(" and {verb} {at_least}{least} more{although}")
+    format!(" and {verb} {range} more{without}{although}")
 }

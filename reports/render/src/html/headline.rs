@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::interval_axis::Axis;
 use super::visible;
-use crate::labels::{clear_sign, pair_interval_in_words, row_label};
+use crate::labels::{AS_GOOD, clear_sign, pair_interval_in_words, row_label};
 use crate::number::{
     UNKNOWN, amount, amount_interval, money, p_value, percent_interval, pluralize, points, points_interval,
     rate_amount, rate_decimal, rate_percent, signed_amount,
@@ -107,6 +107,7 @@ fn card((agent, index): (&AgentReport, usize), axis: Axis, left: &ReportRow, rig
                     @match direction {
                         "up" => { " " span.good { "more succeed" } }
                         "down" => { " " span.bad { "fewer succeed" } }
+                        _ if verdict == Verdict::AsGood => { " " (AS_GOOD) }
                         _ => { " no clear difference" }
                     }
                 }

@@ -23,7 +23,7 @@ pub(super) fn reading_guide(report: &Report) -> Markup {
             li {
                 "Intervals are " (percent(report.confidence)) ". Of differences, effects of guardrails and pass^k, they say what other scenarios of these suites would show"
                 (Methods::of_report(report).with_rest("the rest")) ". Of a rate (Wilson) and of retries (Kaplan-Meier), they say what the same scenarios "
-                "would show if they were run again; a rate of simulated readers and of replays has none: they never vary."
+                "would show if they were run again; a rate of simulated readers and of replays has none: they never vary with the same seed."
             }
             li {
                 "retries (median): the Kaplan-Meier estimate; chains that were never fixed are censored. errors fixed and "

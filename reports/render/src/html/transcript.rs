@@ -192,7 +192,7 @@ impl Transcripts {
             if left.succeeded == right.succeeded {
                 continue;
             }
-            let tells = left.tells() + right.tells();
+            let tells = left.tells(right) + right.tells(left);
             if best.is_none_or(|(most, ..)| tells > most) {
                 best = Some((tells, *candidate, [left, right]));
             }

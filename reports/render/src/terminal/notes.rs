@@ -51,7 +51,7 @@ pub(super) fn notes(report: &Report, intervals: bool, detail: Detail) -> Vec<Str
     notes.push(if intervals {
         format!(
             "Intervals are {level}. Of differences: for other scenarios of these suites{}. Of a rate: for the same scenarios run again \
-             (Wilson); simulated readers and replays have none: they never vary.",
+             (Wilson); simulated readers and replays have none: they never vary with the same seed.",
             match detail {
                 Detail::Summary => methods.of_points(),
                 _ => methods.with_rest("the rest"),

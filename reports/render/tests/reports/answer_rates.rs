@@ -105,7 +105,7 @@ fn says_worse(choice: &Choice) -> bool {
 
 fn says_as_good(choice: &Choice) -> bool {
     let gains = choice.others.iter().filter_map(|other| other.gain).chain(choice.gain);
-    gains.into_iter().any(|gain| gain.verdict == Verdict::Same)
+    gains.into_iter().any(|gain| gain.verdict == Verdict::AsGood)
 }
 
 #[expect(clippy::print_stdout, reason = "the table is what it is for")]

@@ -114,8 +114,9 @@ fn what_became_better_passes_and_is_named() {
     assert_eq!(report.verdict, Verdict::Fail);
     let text = printed(&report);
     assert!(text.contains("for the worse in 1, for the better in 1"), "{text}");
-    // The first line and the annotations are about what became worse, although the mean is better.
-    assert!(text.contains("worse: tokens in billing/new-currency, 583.17 → 582.50 on the"), "{text}");
+    // The first line says both, and the annotations are about what became worse.
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains(" · better: tokens 583.17 → 582.50, but worse in billing/new-currency"), "{text}");
     assert!(text.find("    billing/new-currency  ") < text.find("    orders/typo  "), "{text}");
     let annotations = github(&report);
     assert!(annotations.contains("billing/new-currency::") && !annotations.contains("orders/typo::"), "{annotations}");

@@ -5,6 +5,7 @@
 
 mod ablation;
 mod answer;
+mod answer_costs;
 mod answer_rates;
 mod clustered;
 mod comparison;

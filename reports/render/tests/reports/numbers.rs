@@ -106,13 +106,13 @@ pub(crate) fn share_interval(found: Option<Interval>) -> String {
 }
 
 pub(crate) fn points_interval(found: Option<Interval>) -> String {
-    interval(found, signed)
+    interval(found, |end| if end.abs() < 0.001 { bound(end * 100.0) } else { signed(end) })
 }
 
 /// An interval of a difference in success, marked if it says more than the verdict.
 pub(crate) fn pair_interval(found: Option<Interval>, verdict: Verdict) -> String {
     let excludes_zero = found.is_some_and(|found| found.lower > 0.0 || found.upper < 0.0);
-    let mark = if excludes_zero && verdict != Verdict::Clear { "†" } else { "" };
+    let mark = if excludes_zero && verdict == Verdict::Unclear { "†" } else { "" };
     points_interval(found) + mark
 }
 

@@ -179,6 +179,7 @@ pub(crate) fn expected_headline(agent: &AgentReport, left: &ReportRow, right: &R
         (Verdict::Clear, Some(difference)) if difference > 0.0 => "more succeed",
         (Verdict::Clear, Some(_)) => "fewer succeed",
         (Verdict::Equal, _) => "in every trial",
+        (Verdict::AsGood, _) => "as good, within 5 points",
         _ => "no clear difference",
     };
     let points = |difference| match verdict {

@@ -49,7 +49,7 @@ fn a_summary_at_80_columns() {
     The reference is `none`.
     Intervals are 95%. Of differences: for other scenarios of these suites
     (clustered score). Of a rate: for the same scenarios run again (Wilson);
-    simulated readers and replays have none: they never vary.
+    simulated readers and replays have none: they never vary with the same seed.
     recovered: success in episodes with a scheduled mistake or fault.
     billed: tokens of every turn, which is sent everything that is in the
     conversation then, and of its output.
@@ -178,7 +178,7 @@ fn everything_at_100_columns() {
     The reference is `none`.
     Intervals are 95%. Of differences: for other scenarios of these suites (clustered score for points,
     BCa bootstrap for the rest). Of a rate: for the same scenarios run again (Wilson); simulated readers
-    and replays have none: they never vary.
+    and replays have none: they never vary with the same seed.
     retries (median): the Kaplan-Meier estimate; chains that were never fixed are censored.
     recovered: success in episodes with a scheduled mistake or fault.
     billed: tokens of every turn, which is sent everything that is in the conversation then, and of its
@@ -314,7 +314,7 @@ fn color_marks_only_clear_differences() {
     assert!(!text(&report).contains("\u{1b}[31m"));
     for row in report.agents.iter_mut().flat_map(|agent| &mut agent.rows) {
         if let Some(paired) = &mut row.vs_reference {
-            paired.verdict = Verdict::Same;
+            paired.verdict = Verdict::AsGood;
         }
     }
     assert!(!text(&report).contains("\u{1b}[32m"));

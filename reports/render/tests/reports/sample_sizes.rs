@@ -30,6 +30,9 @@ fn of_several_agents_the_one_that_needs_the_most_is_measured() {
     assert_eq!((measured.agent.as_str(), measured.agents), ("scripted:wild", 3));
     let shown = healbench_render::sample_sizes(&sample_sizes(0.05, 0.8, found, &plan).unwrap(), 400, false);
     assert!(shown.contains("for scripted:wild, of 3 agents the one that needs the most: all"), "{shown}");
+    // A report on the same run names more scenarios, and adds why.
+    assert!(shown.contains("against none. A report may name more scenarios: it allows for the uncertainty"), "{shown}");
+    assert!(shown.trim_end().ends_with(" and the measured share of discordant pairs."), "{shown}");
     let mut alone = plan.clone();
     alone.agents.truncate(1);
     assert_eq!(measure_variation(side, &alone, None).unwrap().measured.unwrap().agents, 1);

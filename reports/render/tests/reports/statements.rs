@@ -39,7 +39,7 @@ impl Statement {
     /// Returns true if the interval excludes 0, and the adjusted p-value does not allow to say so.
     pub(crate) fn is_of_pair_alone(&self) -> bool {
         let excludes_zero = self.interval.is_some_and(|interval| interval.lower > 0.0 || interval.upper < 0.0);
-        excludes_zero && self.p_adjusted.is_some_and(|p| p >= 0.05)
+        excludes_zero && self.p_adjusted.is_some_and(|p| p >= 0.05) && self.verdict != Verdict::AsGood
     }
 
     /// `+7`, or `equal`.
@@ -80,7 +80,10 @@ impl Statement {
         // One comparison needs no adjustment, and its interval and p-value are of the same statistic.
         let excludes_zero = interval.lower > 0.0 || interval.upper < 0.0;
         let is_clear = excludes_zero && self.p_adjusted.is_some_and(|p| p < 0.05);
-        assert_eq!(self.verdict == Verdict::Clear, is_clear, "{self:?}");
+        match self.verdict {
+            Verdict::AsGood => assert!(-0.05 < interval.lower && interval.upper < 0.05, "{self:?}"),
+            verdict => assert_eq!(verdict == Verdict::Clear, is_clear, "{self:?}"),
+        }
         assert!(excludes_zero || self.p_adjusted.is_none_or(|p| p >= 0.05), "{self:?}");
     }
 

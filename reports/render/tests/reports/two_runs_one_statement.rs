@@ -64,7 +64,6 @@ pub(crate) fn check(plan: &Plan, base: &Memory, draw: &mut Draw) -> bool {
     let both = format!("{compared}\n{gated}");
     let word = compared.trim_start_matches(|c: char| !c.is_ascii_uppercase());
     let parts: Vec<&str> = gated.split(" · ").collect();
-    let part = |start: &str| parts.iter().find(|part| part.starts_with(start));
     let worse = parts.iter().find_map(|part| points_and_scenarios(part, "worse: "));
     let better = parts.iter().find_map(|part| points_and_scenarios(part, "better: "));
     match conclusion.change {
@@ -77,17 +76,22 @@ pub(crate) fn check(plan: &Plan, base: &Memory, draw: &mut Draw) -> bool {
         Change::Better | Change::Unclear => assert_eq!(worse, None, "{both}"),
         _ => assert_eq!((worse, better), (None, None), "{both}"),
     }
+    let worse_although = parts.iter().find_map(|part| {
+        let of_a_gain =
+            part.strip_prefix("better: ").and_then(|part| part.split_once(" points of success, but worse in "));
+        let of_none = part.strip_prefix("worse: success in ").and_then(|part| part.rsplit_once(", "));
+        of_a_gain.map(|(_, scenarios)| scenarios).or(of_none.map(|(scenarios, _)| scenarios))
+    });
     match &conclusion.setback {
         // What became worse although the mean did not.
         Some(_) => {
-            let scenarios = part("worse: success in ").unwrap_or_else(|| panic!("{both}"));
-            let (scenarios, _) = scenarios["worse: success in ".len()..].rsplit_once(", ").unwrap();
+            let scenarios = worse_although.unwrap_or_else(|| panic!("{both}"));
             assert!(
                 !scenarios.starts_with("trials of ") && word.contains(&format!(", but worse in {scenarios}")),
                 "{both}"
             );
         }
-        None => assert!(part("worse: success in ").is_none_or(|part| part.contains(" in trials of ")), "{both}"),
+        None => assert!(worse_although.is_none_or(|scenarios| scenarios.starts_with("trials of ")), "{both}"),
     }
     if let (Change::Better, true) = (conclusion.change, gated.starts_with("PASS")) {
         let (points, scenarios) = better.unwrap_or_else(|| panic!("{both}"));

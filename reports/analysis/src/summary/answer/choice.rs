@@ -42,8 +42,8 @@ fn choose(context: &Context<'_>, names: &Names, agent: usize) -> Choice {
     let is_safe = |one: &usize| ranked.iter().all(|other| other == one || gain(*one, *other).rules_out_a_loss());
     let safe = cheapest(&mut open.iter().copied().filter(is_safe)).filter(|_| context.may_recommend);
     let chosen = safe.or_else(|| cheapest(&mut open.iter().copied())).unwrap_or(best);
-    let next = cheapest(&mut open.iter().copied().filter(|one| *one != chosen));
-    let saving = next.and_then(|next| saving(context, agent, [chosen, next])).filter(|(saving, _)| *saving > 0.0);
+    let saved = |others: &[usize]| saving(context, agent, chosen, others).filter(|(saving, _)| *saving > 0.0);
+    let saving = saved(&open.iter().copied().filter(|one| *one != chosen).collect::<Vec<_>>());
     let worse = ranked.iter().copied().find(|one| is_worse(one));
     let second = match safe {
         Some(_) => worse,
@@ -66,6 +66,8 @@ fn choose(context: &Context<'_>, names: &Names, agent: usize) -> Choice {
                 result: context.result(agent, condition, names),
                 gain: from_best(condition),
                 is_safe: gain(chosen, condition).rules_out_a_loss(),
+                verdict: gain(chosen, condition).verdict,
+                saving_without: saved(&[condition]).and_then(|(_, without)| without),
                 cheaper_scenarios: cheaper_scenarios(context, agent, [condition, chosen]),
             })
             .collect(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use healbench_core::{AgentKind, Condition, Guardrails, Plan};
 
-use super::carriers::carriers;
+use super::carriers::{carriers, saving};
 use super::factors::{alone, content_and_form, without_each};
 use super::recorded::recorded;
 use super::{
@@ -171,11 +171,14 @@ fn pair(context: &Context<'_>, agent: usize) -> Finding {
     let (first, second) = if second_leads { (1, 0) } else { (0, 1) };
     let gain = if second_leads { gain } else { gain.reversed() };
     let names = Names::of(context.plan);
+    let (cheaper, dearer) = if cost(first) < cost(second) { (first, second) } else { (second, first) };
+    let saving = saving(context, agent, cheaper, &[dearer]).filter(|(saving, _)| *saving > 0.0);
     Finding::Pair(Pair {
         agent: context.who(agent),
         first: context.result(agent, first, &names),
         second: context.result(agent, second, &names),
         gain,
+        saving_without: saving.and_then(|(_, without)| without),
         carriers: carriers(context, &names, agent, [first, second]),
     })
 }

@@ -39,10 +39,10 @@ pub struct Gain {
 pub enum Verdict {
     /// Every trial has the same outcome on both sides.
     Equal,
-    /// 0 is outside of the interval, and the adjusted p-value is below 0.05.
+    /// The interval is within 5 points of 0, over at least 59 clusters of scenarios, even if 0 is outside of it.
+    AsGood,
+    /// Otherwise, 0 is outside of the interval, and the adjusted p-value is below 0.05.
     Clear,
-    /// The interval is within 5 points of 0, over at least 59 clusters of scenarios.
-    Same,
     /// Neither.
     Unclear,
     /// There is no interval.
@@ -52,7 +52,7 @@ pub enum Verdict {
 impl Verdict {
     /// Returns true if 0 is outside of an interval of one pair although the difference, adjusted for all pairs, is not clear.
     pub fn is_of_pair_alone(self, interval: Interval) -> bool {
-        matches!(self, Verdict::Same | Verdict::Unclear) && excludes_zero(interval)
+        self == Verdict::Unclear && excludes_zero(interval)
     }
 }
 
@@ -115,8 +115,8 @@ impl Gain {
 pub fn verdict(interval: Interval, p_adjusted: Option<f64>, clusters: u64) -> Verdict {
     let is_within = -EQUIVALENCE < interval.lower && interval.upper < EQUIVALENCE;
     match excludes_zero(interval) && p_adjusted.is_none_or(|p| p < ALPHA) {
+        _ if is_within && !is_below_the_floor(clusters) => Verdict::AsGood,
         true => Verdict::Clear,
-        false if is_within && !is_below_the_floor(clusters) => Verdict::Same,
         false => Verdict::Unclear,
     }
 }
@@ -156,6 +156,16 @@ pub(super) fn is_below_the_floor(clusters: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_small_difference_is_as_good_however_clear() {
+        let small = Interval { lower: 0.004, upper: 0.02 };
+        assert_eq!(verdict(small, Some(0.001), 59), Verdict::AsGood);
+        assert_eq!(verdict(small, Some(0.001), 58), Verdict::Clear);
+        assert_eq!(verdict(small, Some(0.06), 58), Verdict::Unclear);
+        assert_eq!(verdict(Interval { upper: 0.05, ..small }, Some(0.001), 59), Verdict::Clear);
+        assert!(!Verdict::AsGood.is_of_pair_alone(small) && Verdict::Unclear.is_of_pair_alone(small));
+    }
 
     #[test]
     fn five_points_need_scenarios_by_level_and_power() {
