@@ -196,12 +196,14 @@ impl<'a> ScriptedAgent<'a> {
     fn handle_response(&mut self, response: &ToolResponse) -> Turn {
         let texts = self.texts_in_window(response);
         if response.is_error {
+            let text = texts.join("\n\n");
+            let reading = self.read_error(&text);
+            let statements = reading.as_ref().map_or(&[][..], |reading| &reading.statements);
             let is_made = |step: &Step| self.lookup.is_none() && self.draft == step.intended;
             if self.script_step().is_some_and(|step| step.fails.is_some() && is_made(step)) {
-                let reading = self.read_error(&texts.join("\n\n"));
                 let passes = |one: &Statement| matches!(one, Statement::Transient | Statement::Delay { .. });
                 // What may succeed later is not the failure that the step is to find.
-                if !reading.is_some_and(|reading| reading.statements.iter().any(passes)) {
+                if !statements.iter().any(passes) {
                     return self.next_step();
                 }
             }
@@ -209,10 +211,7 @@ impl<'a> ScriptedAgent<'a> {
             if self.failures >= self.profile.patience {
                 return self.stop("Too many attempts failed.");
             }
-            let text = texts.join("\n\n");
             self.is_tool_told = self.script_step().is_some_and(|step| names_word(&text, &step.intended.tool));
-            let reading = self.read_error(&text);
-            let statements = reading.as_ref().map_or(&[][..], |reading| &reading.statements);
             self.leave_refused_lookup(statements);
             if let Some(moves) = self.profile.moves {
                 let kind = reading.as_ref().and_then(|reading| reading.kind).unwrap_or(ErrorKind::Unclear);
