@@ -1,5 +1,6 @@
 //! The comparison of two runs, or of the cells of one run: every number that a renderer shows, as plain data.
 
+mod axis;
 mod conclusion;
 mod difference;
 mod episode_metrics;
@@ -18,12 +19,13 @@ use crate::report_error::ReportError;
 use crate::run_rows::RunRows;
 use crate::statistics::{Interval, Method, ThisSuite};
 use crate::summary::Verdict;
+pub use axis::Axis;
 pub use conclusion::{Change, Conclusion, Setback};
 pub(crate) use difference::{Cluster, difference};
 pub(crate) use episode_metrics::{EpisodeMetrics, RunEpisodes};
 pub use interaction::Interaction;
 pub(crate) use matrix::main_matrix;
-pub use matrix::{Axis, Matrix, MatrixCell, MatrixColumn, RowConclusion, matrix};
+pub use matrix::{Matrix, MatrixCell, MatrixColumn, RowConclusion, matrix};
 pub use pairs::compare;
 
 /// A run to compare.

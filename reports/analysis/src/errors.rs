@@ -102,6 +102,8 @@ pub struct ErrorTexts {
     pub by: Option<ErrorAxis>,
     /// The counts by agent, condition, both, tool or kind, in the order of the plan or of the names.
     pub groups: Vec<ErrorGroup>,
+    /// The counts by the kind that the reader finds, in the order of the names.
+    pub kinds: Vec<ErrorGroup>,
     /// The texts, in the order that was asked for.
     pub texts: Vec<ErrorText>,
 }
@@ -286,6 +288,7 @@ struct Counter {
     texts: Texts,
     totals: Sums,
     groups: BTreeMap<GroupKey, Sums>,
+    kinds: BTreeMap<String, Sums>,
     /// The first condition with the same error format and content as each; empty if all have the same.
     forms: Vec<usize>,
     by_text: BTreeMap<TextKey, TextSums>,
@@ -312,6 +315,7 @@ impl Counter {
             texts,
             totals: Sums::default(),
             groups: BTreeMap::new(),
+            kinds: BTreeMap::new(),
             // One form, as in a trace, has nothing to keep apart.
             forms: if forms.iter().all(|form| *form == 0) { Vec::new() } else { forms },
             by_text: BTreeMap::new(),
@@ -335,23 +339,22 @@ impl Counter {
     }
 
     fn add_call(&mut self, cell: CellRef, call: &CallRecord, chain: Option<&Chain>, fields: BTreeSet<String>) {
+        let kind = call.reading.map_or("not read", |reading| reading.kind.name()).replace('_', " ");
         let key = match self.query.by {
             None => None,
             Some(ErrorAxis::Agent) => Some(GroupKey::Axis(cell.agent)),
             Some(ErrorAxis::Condition) => Some(GroupKey::Axis(cell.condition)),
             Some(ErrorAxis::Cell) => Some(GroupKey::Cell(cell.agent, cell.condition)),
             Some(ErrorAxis::Tool) => Some(GroupKey::Name(call.tool.to_string())),
-            Some(ErrorAxis::Kind) => {
-                let kind = call.reading.map_or("not read", |reading| reading.kind.name());
-                Some(GroupKey::Name(kind.replace('_', " ")))
-            }
+            Some(ErrorAxis::Kind) => Some(GroupKey::Name(kind.clone())),
         };
         let form = self.forms.get(cell.condition).copied().filter(|_| !self.texts.is_whole(call));
         let key_of_text = TextKey { tool: call.tool.to_string(), text: self.texts.masked(call), form };
         let text = self.by_text.entry(key_of_text).or_default();
         text.add_reading(cell.condition, call, fields);
         let group = key.map(|key| self.groups.entry(key).or_default());
-        for sums in [&mut self.totals, &mut text.sums].into_iter().chain(group) {
+        let kind = self.kinds.entry(kind).or_default();
+        for sums in [&mut self.totals, &mut text.sums, kind].into_iter().chain(group) {
             sums.add(cell.scenario, call, chain);
         }
     }
@@ -377,7 +380,7 @@ impl Counter {
             (GroupKey::Axis(index), Some(ErrorAxis::Condition)) => plan.conditions[index].label(),
             (GroupKey::Axis(index), _) => plan.agents[index].title(),
         };
-        let groups = self.groups.into_iter();
+        let group = |name: String, sums: Sums| ErrorGroup { name, counts: sums.finish(plan) };
         ErrorTexts {
             confidence: CONFIDENCE,
             flagged_only: self.query.flagged_only,
@@ -386,7 +389,8 @@ impl Counter {
             attacked_episodes: 0,
             totals: self.totals.finish(plan),
             by: self.query.by,
-            groups: groups.map(|(key, sums)| ErrorGroup { name: name(key), counts: sums.finish(plan) }).collect(),
+            groups: self.groups.into_iter().map(|(key, sums)| group(name(key), sums)).collect(),
+            kinds: self.kinds.into_iter().map(|(kind, sums)| group(kind, sums)).collect(),
             texts,
         }
     }

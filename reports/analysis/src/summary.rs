@@ -101,10 +101,12 @@ pub struct Report {
 }
 
 impl Report {
-    /// Returns the agents that have a headline. No headline is about simulated readers in a run with a model.
+    /// Returns the agents that have a headline, in the order of [`agents_by_information`]. No headline is about simulated readers in a run
+    /// with a model.
     pub fn headline_agents(&self) -> impl Iterator<Item = &AgentReport> {
         let has_model = self.agents.iter().any(|agent| agent.kind != AgentKind::Scripted);
-        self.agents.iter().filter(move |agent| has_headline(agent.kind, has_model))
+        let agents = agents_by_information(self).into_iter().map(|agent| &self.agents[agent]);
+        agents.filter(move |agent| has_headline(agent.kind, has_model))
     }
 }
 

@@ -39,7 +39,7 @@ pub fn errors(texts: &ErrorTexts, options: ErrorOptions) -> String {
             lines.extend(table.lines(width, color).into_iter().map(|line| line.trim_end().to_owned()));
         }
         lines.push(String::new());
-        for note in left_out(texts, limit).into_iter().chain(notes(texts)) {
+        for note in left_out(texts.texts.len(), limit).into_iter().chain(notes(texts)) {
             lines.extend(wrap(&note, " ", width));
         }
     }
@@ -89,8 +89,8 @@ fn details(text: &ErrorText) -> String {
 }
 
 /// Returns a sentence about the texts beyond the limit.
-pub(crate) fn left_out(texts: &ErrorTexts, limit: usize) -> Option<String> {
-    let more = texts.texts.len().checked_sub(limit).filter(|more| *more > 0)?;
+pub(crate) fn left_out(texts: usize, limit: usize) -> Option<String> {
+    let more = texts.checked_sub(limit).filter(|more| *more > 0)?;
     Some(format!("Left out: {}.", pluralize(more as u64, "more text")))
 }
 
@@ -99,7 +99,7 @@ pub fn errors_markdown(texts: &ErrorTexts, limit: usize) -> String {
     let mut lines = vec!["## healbench: error texts".to_owned(), String::new()];
     lines.extend(markdown_section(texts, limit));
     if texts.totals.calls > 0 {
-        let notes = left_out(texts, limit).into_iter().chain(notes(texts));
+        let notes = left_out(texts.texts.len(), limit).into_iter().chain(notes(texts));
         let notes: Vec<String> = notes.map(|note| escape_markdown(&note)).collect();
         lines.extend([String::new(), notes.join(" ")]);
     }

@@ -73,7 +73,7 @@ fn error_section(texts: &ErrorTexts) -> Vec<String> {
     }
     let mut lines = ["", "### Error texts", ""].map(str::to_owned).to_vec();
     lines.extend(markdown_section(texts, MAX_ERROR_TEXTS));
-    lines.extend(left_out(texts, MAX_ERROR_TEXTS).map(|more| format!("\n{more}")));
+    lines.extend(left_out(texts.texts.len(), MAX_ERROR_TEXTS).map(|more| format!("\n{more}")));
     lines
 }
 

@@ -9,7 +9,9 @@ use super::number::{
     UNKNOWN, count, p_value, percent, percent_digits, pluralize, points, points_interval, rate_percent,
 };
 use healbench_analysis::statistics::Interval;
-use healbench_analysis::{Axis, Interaction, Matrix, MatrixCell, MatrixColumn, Metric, MetricDifference, Verdict};
+use healbench_analysis::{
+    Axis, Interaction, Matrix, MatrixCell, MatrixColumn, Metric, MetricDifference, RowConclusion, Verdict,
+};
 use healbench_text::{Paint, StyledSpan, Table, TableCell, TableLine, plain_text, wrap};
 
 /// Formats the matrix for a terminal, ending with a line break: first an overview, then every interval.
@@ -47,29 +49,42 @@ pub fn matrix(matrix: &Matrix, width: usize, color: bool) -> String {
     text
 }
 
-/// The rows that are clearly better or worse than the reference, in a sentence.
+/// The rows that are shown to be better than the reference, worse or as good, in a sentence each.
 pub(super) fn conclusion(matrix: &Matrix) -> String {
     let of_models = if matrix.mixes_models_and_readers() { " for models" } else { "" };
     let reference = format!("{}{of_models}", plain_text(&matrix.reference));
-    let of = |better: bool| {
-        let rows = matrix.conclusions.iter().filter(|row| if better { row.better > 0 } else { row.worse > 0 });
-        let rows: Vec<String> = rows
-            .map(|row| match (if better { row.better } else { row.worse }, row.columns) {
+    let rows = |number: fn(&RowConclusion) -> u64| {
+        let shown = matrix.conclusions.iter().filter(|row| number(row) > 0);
+        let shown: Vec<String> = shown
+            .map(|row| match (number(row), row.columns) {
                 (_, 1) => plain_text(&row.row).into_owned(),
                 (number, columns) => format!("{} in {} of {}", plain_text(&row.row), count(number), count(columns)),
             })
             .collect();
-        rows.join(", ")
+        shown.join(", ")
     };
-    match (of(true), of(false)) {
-        (better, worse) if better.is_empty() && worse.is_empty() => {
-            let speaks_of = if of_models.is_empty() { "No" } else { "For models, no" };
-            format!("{speaks_of} clear difference in success to {}.", plain_text(&matrix.reference))
+    let [better, worse, as_good] = [rows(|row| row.better), rows(|row| row.worse), rows(|row| row.as_good)];
+    let mut sentences = Vec::new();
+    for (relation, to, rows) in
+        [("Better", "than", &better), ("Worse", "than", &worse), ("As good, within 5 points,", "as", &as_good)]
+    {
+        match sentences.is_empty() {
+            _ if rows.is_empty() => {}
+            true => sentences.push(format!("{relation} {to} {reference}: {rows}.")),
+            false => sentences.push(format!("{}: {rows}.", relation.trim_end_matches(','))),
         }
-        (better, worse) if worse.is_empty() => format!("Better than {reference}: {better}. None is clearly worse."),
-        (better, worse) if better.is_empty() => format!("Worse than {reference}: {worse}. None is clearly better."),
-        (better, worse) => format!("Better than {reference}: {better}. Worse: {worse}."),
     }
+    match (better.is_empty(), worse.is_empty()) {
+        (true, true) if as_good.is_empty() => {
+            let speaks_of = if of_models.is_empty() { "No" } else { "For models, no" };
+            sentences.push(format!("{speaks_of} clear difference in success to {}.", plain_text(&matrix.reference)));
+        }
+        (true, true) => sentences.push("None is clearly better or worse.".to_owned()),
+        (false, true) => sentences.push("None is clearly worse.".to_owned()),
+        (true, false) => sentences.push("None is clearly better.".to_owned()),
+        (false, false) => {}
+    }
+    sentences.join(" ")
 }
 
 fn metric_difference(cell: &MatrixCell, metric: Metric) -> Option<&MetricDifference> {

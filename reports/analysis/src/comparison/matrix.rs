@@ -1,15 +1,15 @@
 //! The matrix of one run's cells: the values of a dimension, each with its difference from a reference.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use healbench_core::{
     AXES, AgentKind, AgentSpec, Axis as ConditionAxis, AxisError, CellRef, Condition, Guardrails, Need, Outcome, Plan,
     REFERENCE_CONDITION,
 };
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Serialize, Serializer};
+use schemars::JsonSchema;
+use serde::Serialize;
 
+use super::axis::{Axis, value_axis};
 use super::difference::adjust;
 use super::episode_metrics::RunEpisodes;
 use super::interaction::{Interaction, interactions};
@@ -20,79 +20,6 @@ use crate::report_error::ReportError;
 use crate::run_rows::RunRows;
 use crate::statistics::{Interval, Resamples, wilson};
 use crate::summary::{Compared, Pairs, Verdict};
-
-/// The dimension of a run that is compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Axis {
-    /// Sets of guardrails, of the same agent under conditions that are alike otherwise.
-    Guardrails,
-    /// Agents, under the same condition.
-    Agent,
-    /// Conditions, of the same agent.
-    Condition,
-    /// Values of the axis of conditions with this key, of the same agent under conditions that are alike otherwise.
-    Value(&'static str),
-}
-
-impl Axis {
-    /// Error formats.
-    pub const FORMAT: Axis = Axis::Value("errors");
-    /// Levels of content.
-    pub const CONTENT: Axis = Axis::Value("content");
-
-    /// Returns all dimensions.
-    pub fn all() -> impl Iterator<Item = Axis> {
-        let values = AXES.iter().map(|axis| Axis::Value(axis.key));
-        [Axis::Guardrails, Axis::Agent, Axis::Condition].into_iter().chain(values)
-    }
-
-    /// Returns the name on the command line and in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Axis::Guardrails => "guardrails",
-            Axis::Agent => "agent",
-            Axis::Condition => "condition",
-            Axis::FORMAT => "format",
-            Axis::Value(key) => key,
-        }
-    }
-
-    /// Returns the noun for one value.
-    pub fn singular(self) -> &'static str {
-        self.nouns().0
-    }
-
-    /// Returns the noun for several values.
-    pub fn plural(self) -> &'static str {
-        self.nouns().1
-    }
-
-    fn nouns(self) -> (&'static str, &'static str) {
-        match self {
-            Axis::Guardrails => ("guardrails", "sets of guardrails"),
-            Axis::Agent => ("agent", "agents"),
-            Axis::Condition => ("condition", "conditions"),
-            Axis::Value(key) => value_axis(key).map_or((key, key), |axis| (axis.title, axis.plural)),
-        }
-    }
-}
-
-impl Serialize for Axis {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
-    }
-}
-
-impl JsonSchema for Axis {
-    fn schema_name() -> Cow<'static, str> {
-        "Axis".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let names: Vec<&str> = Axis::all().map(Axis::name).collect();
-        json_schema!({"type": "string", "enum": names, "description": "The dimension of a run that is compared."})
-    }
-}
 
 /// A matrix of cells: rows are compared within each column. Every difference is over pairs of the same scenario and
 /// trial.
@@ -114,7 +41,7 @@ pub struct Matrix {
     pub rows: Vec<String>,
     /// The columns. The cells of a column are compared with each other.
     pub columns: Vec<MatrixColumn>,
-    /// The rows that are clearly better or worse than the reference in some column.
+    /// The rows that are shown to be better than the reference, worse or as good in some column.
     pub conclusions: Vec<RowConclusion>,
     /// How much the effects of content depend on the error format, if content or formats are compared and the run varies both.
     pub interactions: Vec<Interaction>,
@@ -122,8 +49,8 @@ pub struct Matrix {
     pub unpaired: u64,
 }
 
-/// The columns in which the success of a row differs clearly from that of the reference: of models, where some columns are of models and others
-/// of simulated readers.
+/// The columns in which something is shown about the success of a row and that of the reference: of models, where some columns are of models
+/// and others of simulated readers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RowConclusion {
     /// The row.
@@ -132,6 +59,8 @@ pub struct RowConclusion {
     pub better: u64,
     /// Columns in which it is clearly worse.
     pub worse: u64,
+    /// Columns in which it is as good, within 5 points.
+    pub as_good: u64,
     /// Columns in which both have cells.
     pub columns: u64,
 }
@@ -322,22 +251,18 @@ fn mixes(columns: &[MatrixColumn]) -> bool {
 fn conclusions(rows: &[String], columns: &[MatrixColumn]) -> Vec<RowConclusion> {
     let speaks = |column: &&MatrixColumn| !(column.scripted && mixes(columns));
     let of_row = |(index, row): (usize, &String)| {
-        let mut found = RowConclusion { row: row.clone(), better: 0, worse: 0, columns: 0 };
+        let mut found = RowConclusion { row: row.clone(), better: 0, worse: 0, as_good: 0, columns: 0 };
         for cell in columns.iter().filter(speaks).filter_map(|column| column.cells.get(index)?.as_ref()) {
             let Some(entry) = cell.differences.iter().find(|entry| entry.metric == Metric::Success) else { continue };
             found.columns += 1;
             let difference = entry.difference.filter(|_| entry.verdict == Verdict::Clear).unwrap_or_default();
             found.better += u64::from(difference > 0.0);
             found.worse += u64::from(difference < 0.0);
+            found.as_good += u64::from(entry.verdict == Verdict::AsGood);
         }
         found
     };
-    rows.iter().enumerate().map(of_row).filter(|row| row.better + row.worse > 0).collect()
-}
-
-/// Returns the axis of conditions with this key.
-fn value_axis(key: &str) -> Option<&'static ConditionAxis> {
-    AXES.iter().find(|axis| axis.key == key)
+    rows.iter().enumerate().map(of_row).filter(|row| row.better + row.worse + row.as_good > 0).collect()
 }
 
 /// Conditions that are compared with each other: those of the rows.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use healbench_core::{AgentKind, CellRef, Outcome, Plan};
+use healbench_core::{CellRef, Outcome, Plan};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -79,19 +79,6 @@ impl Report {
             spread(b).total_cmp(&spread(a)).then_with(|| b.shows_flip().cmp(&a.shows_flip()))
         });
         examples
-    }
-
-    /// Returns the indices of the agents, those of which most is to be seen first: models before simulated readers, then by
-    /// the mean spread of their scenarios.
-    pub fn agents_by_spread(&self) -> Vec<usize> {
-        let mut spreads = vec![0.0; self.agents.len()];
-        for example in &self.examples {
-            spreads[example.agent] += example.spread.unwrap_or(0.0);
-        }
-        let mut agents: Vec<usize> = (0..self.agents.len()).collect();
-        let is_reader = |agent: usize| self.agents[agent].kind == AgentKind::Scripted;
-        agents.sort_by(|a, b| is_reader(*a).cmp(&is_reader(*b)).then(spreads[*b].total_cmp(&spreads[*a])));
-        agents
     }
 
     /// Returns the index of an episode in the plan of the run.

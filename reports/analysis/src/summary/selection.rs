@@ -1,7 +1,7 @@
 //! What an output with little room leaves out: one rule for all of them.
 //!
 //! Rows that say the same are shown once. Then the rows that differ most from the reference are kept, with the reference, the best one and
-//! the recommended one; agents whose rows differ least are left out first, simulated readers before models.
+//! the recommended one. Agents that are least like a model are left out first, and of those that are alike those whose rows differ least.
 
 use std::cmp::Reverse;
 
@@ -83,13 +83,15 @@ pub fn select(report: &Report, lines: usize, lines_per_agent: usize) -> Selectio
     Selection { agents, shown, total: report.agents.iter().map(|agent| agent.rows.len()).sum() }
 }
 
-/// Returns the indices of the agents, those whose rows differ most first: models before simulated readers.
+/// Returns the indices of the agents in the order of every output that has one: models, then simulated readers that were fitted to logs, then
+/// the others; of each those whose rows differ most first.
 pub fn agents_by_information(report: &Report) -> Vec<usize> {
     let mut order: Vec<usize> = (0..report.agents.len()).collect();
     order.sort_by(|a, b| {
         let [a, b] = [a, b].map(|agent| &report.agents[*agent]);
         let is_reader = |agent: &AgentReport| agent.kind == AgentKind::Scripted;
-        is_reader(a).cmp(&is_reader(b)).then(spread(b).total_cmp(&spread(a)))
+        let distance = |agent: &AgentReport| (is_reader(agent), is_reader(agent) && agent.fitted.is_none());
+        distance(a).cmp(&distance(b)).then(spread(b).total_cmp(&spread(a)))
     });
     order
 }

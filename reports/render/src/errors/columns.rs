@@ -25,7 +25,7 @@ pub(crate) const COLUMNS: [Column; 9] = [
     Column { head: ["failed", "calls"], value: |counts| count(counts.calls) },
     Column { head: ["wasted", "tokens"], value: |counts| amount(counts.wasted_tokens as f64) },
     Column { head: ["repaired", "next"], value: |counts| share(counts.repaired_next) },
-    Column { head: ["within", "3"], value: |counts| share(counts.repaired_within_3) },
+    Column { head: ["repaired", "within 3"], value: |counts| share(counts.repaired_within_3) },
     Column { head: ["", "repeated"], value: |counts| share(counts.repeated) },
     Column { head: ["other", "tool"], value: |counts| share(counts.other_tool) },
     Column { head: ["", "stopped"], value: |counts| share(counts.stopped) },

@@ -11,7 +11,7 @@ use crate::errors::{
     COLUMNS, Column, SECOND_COLUMNS, about, answer, changes, conditions, example, fields, found, left_out, notes,
     other_chains, template, totals,
 };
-use healbench_analysis::{ErrorChanges, ErrorText, ErrorTexts};
+use healbench_analysis::{ErrorChanges, ErrorGroup, ErrorText, ErrorTexts, Report, agents_by_information};
 use healbench_store::RunManifest;
 use healbench_text::{plain_text, pluralize, shell_quote};
 
@@ -42,7 +42,7 @@ pub fn trace(run: &TracePage<'_>) -> String {
         p.meta { "trace · " (counts) }
         h1 { (visible(run.name)) }
         @if run.served { p { a href={ (run_address(run.name)) "episodes" } { "All conversations" } } }
-        (section(run.name, run.served, run.texts))
+        (section(run.name, run.served, run.texts, None))
         footer { (provenance(run.manifest)) }
     };
     page(&Page { title: run.name, served: run.served, body })
@@ -93,25 +93,52 @@ pub fn trace_changes(input: &TraceChangesPage<'_>) -> String {
 /// Renders the section of a run; nothing for one without errors, or of an older version.
 pub(super) fn error_texts(run: &RunPage<'_>) -> Markup {
     match run.report.error_texts.as_ref().filter(|texts| texts.totals.calls > 0) {
-        Some(texts) => section(run.name, run.served, texts),
+        Some(texts) => section(run.name, run.served, texts, chosen(run.report).as_deref()),
         None => html! {},
     }
 }
 
-fn section(name: &str, served: bool, texts: &ErrorTexts) -> Markup {
+/// Returns the label of the condition whose texts somebody would change first: the one that the answer recommends to the first agent, else the
+/// one that the headline is about.
+fn chosen(report: &Report) -> Option<String> {
+    let agent = &report.agents[*agents_by_information(report).first()?];
+    let headline = report.headline.map(|headline| agent.rows[headline.right].condition.label());
+    report.answer.choice(&agent.title).map(str::to_owned).or(headline)
+}
+
+fn section(name: &str, served: bool, texts: &ErrorTexts, chosen: Option<&str>) -> Markup {
     html! {
         h2 #errors { "Error texts" }
         p { (with_code_spans(&plain_text(&answer(texts)))) }
-        @if texts.totals.calls > 0 { (tables(name, served, texts)) }
+        @if texts.totals.calls > 0 { (tables(name, served, texts, chosen)) }
     }
 }
 
-fn tables(name: &str, served: bool, texts: &ErrorTexts) -> Markup {
+fn tables(name: &str, served: bool, texts: &ErrorTexts, chosen: Option<&str>) -> Markup {
+    let is_of = |text: &&ErrorText| chosen.is_some_and(|chosen| text.conditions.iter().any(|label| label == chosen));
+    let (of_chosen, others): (Vec<&ErrorText>, Vec<&ErrorText>) = texts.texts.iter().partition(is_of);
     html! {
         p.note { (totals(texts)) }
         @if let Some(note) = other_chains(texts) { p.note { (note) } }
         @if let Some(by) = texts.by { (groups(by.name(), texts)) }
-        @if texts.by.is_some() { h3 { "Error texts, by wasted tokens" } }
+        @if texts.kinds.len() > 1 { (group_table("kind", "after the first error", &COLUMNS, &texts.kinds)) }
+        @match chosen.filter(|_| !of_chosen.is_empty() && !others.is_empty()) {
+            Some(chosen) => {
+                h3 { "Error texts under " (visible(chosen)) ", by wasted tokens" }
+                (text_table(name, served, &of_chosen))
+                details { summary { "Error texts under other conditions alone" } (text_table(name, served, &others)) }
+            }
+            None => {
+                h3 { "Error texts, by wasted tokens" }
+                (text_table(name, served, &texts.texts.iter().collect::<Vec<_>>()))
+            }
+        }
+        details { summary { "How to read the tables" } ul.note { @for note in notes(texts).iter().filter(|note| Some(note.as_str()) != other_chains(texts)) { li { (with_code_spans(note)) } } } }
+    }
+}
+
+fn text_table(name: &str, served: bool, texts: &[&ErrorText]) -> Markup {
+    html! {
         div.scroll tabindex="0" role="region" aria-label="Error texts" {
             table.texts {
                 thead { tr {
@@ -119,11 +146,10 @@ fn tables(name: &str, served: bool, texts: &ErrorTexts) -> Markup {
                     th.text scope="col" { "text, kind, and what the reader found" }
                     @for column in &COLUMNS { th scope="col" { (column.title()) } }
                 } }
-                tbody { @for text in texts.texts.iter().take(MAX_TEXTS) { (row(name, served, text)) } }
+                tbody { @for text in texts.iter().take(MAX_TEXTS) { (row(name, served, text)) } }
             }
         }
-        @if let Some(more) = left_out(texts, MAX_TEXTS) { p.note { (more) " " code { "healbench errors " (shell_quote(name)) " --limit N" } " has them." } }
-        details { summary { "How to read the table" } ul.note { @for note in notes(texts).iter().filter(|note| Some(note.as_str()) != other_chains(texts)) { li { (with_code_spans(note)) } } } }
+        @if let Some(more) = left_out(texts.len(), MAX_TEXTS) { p.note { (more) " " code { "healbench errors " (shell_quote(name)) " --limit N" } " has them." } }
     }
 }
 
@@ -131,8 +157,8 @@ fn tables(name: &str, served: bool, texts: &ErrorTexts) -> Markup {
 fn groups(by: &str, texts: &ErrorTexts) -> Markup {
     let has_second = texts.totals.after_second.chains > 0;
     let tables = html! {
-        (group_table(by, "after the first error", &COLUMNS, texts))
-        @if has_second { (group_table(by, "after the second error in a row", &SECOND_COLUMNS, texts)) }
+        (group_table(by, "after the first error", &COLUMNS, &texts.groups))
+        @if has_second { (group_table(by, "after the second error in a row", &SECOND_COLUMNS, &texts.groups)) }
     };
     html! {
         @if texts.groups.len() > MAX_GROUPS {
@@ -141,13 +167,13 @@ fn groups(by: &str, texts: &ErrorTexts) -> Markup {
     }
 }
 
-fn group_table(by: &str, what: &str, columns: &[Column], texts: &ErrorTexts) -> Markup {
+fn group_table(by: &str, what: &str, columns: &[Column], groups: &[ErrorGroup]) -> Markup {
     html! {
         h3 { "Errors by " (by) ", " (what) }
         div.scroll tabindex="0" role="region" aria-label={ "Errors by " (by) ", " (what) } {
             table {
                 thead { tr { th.text scope="col" { (by) } @for column in columns { th scope="col" { (column.title()) } } } }
-                tbody { @for group in &texts.groups { tr {
+                tbody { @for group in groups { tr {
                     th scope="row" { (visible(&group.name)) }
                     @for column in columns { td { ((column.value)(&group.counts)) } }
                 } } }

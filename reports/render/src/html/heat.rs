@@ -9,7 +9,7 @@ use super::transcript::MAX_ROWS;
 use super::visible;
 use crate::labels::row_label;
 use crate::number::{count, pluralize, rate_percent};
-use healbench_analysis::{AgentReport, Example, Rate, Report};
+use healbench_analysis::{AgentReport, Example, Rate, Report, agents_by_information};
 
 /// The largest number of cells in the page.
 const MAX_CELLS: usize = 6_000;
@@ -37,7 +37,7 @@ pub(super) fn heat_maps(report: &Report) -> Markup {
     let shown_rows = examples.len().min(MAX_ROWS);
     let mut room = MAX_CELLS;
     let mut maps = Vec::new();
-    for agent in report.agents_by_spread() {
+    for agent in agents_by_information(report) {
         let mine: Vec<&Example> =
             examples[..shown_rows].iter().copied().filter(|example| example.agent == agent).collect();
         maps.push((agent, heat_map(report, agent, &mine, &mut room)));

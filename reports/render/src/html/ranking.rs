@@ -6,7 +6,7 @@ use super::interval_axis::Axis;
 use super::{estimate, visible};
 use crate::labels::{is_reference, pair_interval, pair_note, points_or_equal, row_intervals, row_label};
 use crate::number::{amount_interval, percent_interval, pluralize, rate_amount, rate_percent, signed_amount};
-use healbench_analysis::{AgentReport, Report, ReportRow, RowMetric, Verdict};
+use healbench_analysis::{AgentReport, Report, ReportRow, RowMetric, Verdict, agents_by_information};
 
 /// The largest number of ranked conditions of an agent.
 const MAX_ROWS: usize = 12;
@@ -29,7 +29,7 @@ pub(super) fn rankings(report: &Report) -> Markup {
             "."
             @if let Some(note) = pair_note(row_intervals(report)) { " " (note) }
         }
-        @for (index, agent) in report.agents_by_spread().into_iter().enumerate() {
+        @for (index, agent) in agents_by_information(report).into_iter().enumerate() {
             details.map open[index < MAX_OPEN] {
                 summary { (visible(&report.agents[agent].title)) }
                 (ranking(report, agent, axis, reference.is_some()))

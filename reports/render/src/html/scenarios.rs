@@ -17,6 +17,8 @@ use crate::shell::show_command;
 use healbench_analysis::{AgentReport, Example, Report, ScenarioRate};
 use healbench_text::{plain_text, shell_quote};
 
+/// Rows after these are listed on demand.
+const MAX_LISTED: usize = 60;
 /// The largest size of a row without its transcripts in bytes.
 const MAX_ROW_BYTES: usize = 1_200;
 
@@ -45,13 +47,14 @@ pub(super) fn scenarios(run: &RunPage<'_>, before: usize) -> Markup {
             " Of " (pluralize(report.totals.episodes, "episode")) " " (count(shown_episodes)) " are shown; "
             @if run.served { a href={ (run_address(run.name)) "episodes" } { "all episodes" } " has the others." }
             @else { code { (view_command(run.name)) } " shows all of them, " code { "healbench show" } " any of them." }
+            " " code { "healbench show " (plain_text(&shell_quote(run.name))) " N --format NAME" } " shows episode N with the error texts of another format."
             @if without > 0 && shown_episodes > 0 { " The transcripts of " (pluralize(without as u64, "row")) " are left out to limit the size of the page." }
             @if left_out > 0 {
                 " " (pluralize(left_out as u64, "row")) " after the first " (count(MAX_ROWS as u64)) " left out; "
                 code { "healbench report --output csv --by-scenario" } " has them all."
             }
         }
-        div.tools data-tools="rows" hidden {
+        div.tools data-tools="rows" data-limit=(MAX_LISTED) hidden {
             label { "Search" input type="search" aria-keyshortcuts="/" placeholder="scenario, agent  ( / )"; }
             label { "Agent" select data-key="agent" {
                 option value="" { "all" }
@@ -74,6 +77,7 @@ pub(super) fn scenarios(run: &RunPage<'_>, before: usize) -> Markup {
                 @if let Some(agent) = report.agents.get(example.agent) { (row(&rows, report, agent, example, inside)) }
             }
         }
+        button data-more="rows" hidden {}
         (data(run, &rows))
     }
 }

@@ -136,18 +136,27 @@ for (const parts of all("details.parts")) {
     const selects = all("select[data-key]", tools);
     const order = tools.querySelector("select[data-order]");
     const status = tools.querySelector("[role=status]");
+    // Of many rows the first are listed until somebody asks for all.
+    let limit = Number(tools.dataset.limit) || Infinity;
+    const more = document.querySelector(`[data-more="${target.id}"]`);
+    let arranged = items;
     // What a row opens into is not searched.
-    const texts = items.map((item) => (item.querySelector(":scope > summary") ?? item).textContent.toLowerCase());
+    const texts = new Map(items.map((item) => [item, (item.querySelector(":scope > summary") ?? item).textContent.toLowerCase()]));
     const filter = () => {
       const words = (search?.value ?? "").toLowerCase().split(/\s+/).filter(Boolean);
-      let shown = 0;
-      items.forEach((item, index) => {
-        const fits = words.every((word) => texts[index].includes(word))
+      let [found, shown] = [0, 0];
+      arranged.forEach((item) => {
+        const fits = words.every((word) => texts.get(item).includes(word))
           && checks.every((check) => !check.checked || item.dataset[check.dataset.key] === "1")
           && selects.every((select) => select.value === "" || item.dataset[select.dataset.key] === select.value);
-        item.hidden = !fits;
-        shown += fits ? 1 : 0;
+        item.hidden = !fits || (shown >= limit && !item.open);
+        found += fits ? 1 : 0;
+        shown += item.hidden ? 0 : 1;
       });
+      if (more) {
+        more.hidden = shown === found;
+        more.textContent = `Show all ${found} rows`;
+      }
       if (status) { status.textContent = `${shown} of ${items.length} shown`; }
     };
     const arrange = () => {
@@ -156,6 +165,7 @@ for (const parts of all("details.parts")) {
         const [key, sign] = order.value.split(" ");
         rows.sort((a, b) => compare(a.dataset[key] ?? "", b.dataset[key] ?? "", Number(sign)));
       }
+      arranged = rows;
       if (order) { target.append(...rows); }
     };
     // The controls with their keys in the address.
@@ -166,7 +176,13 @@ for (const parts of all("details.parts")) {
       [prefix + key, control.type === "checkbox" ? (control.checked ? "1" : "") : control.value])));
     search?.addEventListener("input", () => { filter(); keep(); });
     [...checks, ...selects].forEach((control) => control.addEventListener("change", () => { filter(); keep(); }));
-    order?.addEventListener("change", () => { arrange(); keep(); });
+    order?.addEventListener("change", () => { arrange(); filter(); keep(); });
+    more?.addEventListener("click", () => {
+      limit = Infinity;
+      const next = arranged.find((item) => item.hidden);
+      filter();
+      (next?.querySelector("summary") ?? next)?.focus();
+    });
     pageState.restore(() => {
       for (const [control, key] of known) {
         const value = pageState.get(prefix + key);

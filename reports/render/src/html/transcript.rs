@@ -11,6 +11,7 @@ use crate::labels::condition_label;
 use crate::transcript::{LAST_LINES, MAX_COLUMNS, MAX_LINES, call_details, describe_changes, verdict};
 use healbench_analysis::{
     AgentReport, CallStep, HeadlineConditions, Report, RowMetric, SpanChange, Transcript, TranscriptStep,
+    agents_by_information,
 };
 use healbench_text::{Paint, plain_text, pluralize};
 
@@ -220,7 +221,7 @@ const MAX_CANDIDATES: usize = 12;
 /// Returns the scenarios that differ most between two conditions, of the agent of which most is to be seen: between two formats if the run
 /// compares them, and then between the conditions of the headline comparison.
 fn candidates(report: &Report) -> Vec<MomentCandidate> {
-    let (Some(agent), Some(headline)) = (report.agents_by_spread().first().copied(), report.headline) else {
+    let (Some(agent), Some(headline)) = (agents_by_information(report).first().copied(), report.headline) else {
         return Vec::new();
     };
     let of_pair = |conditions: [usize; 2]| {

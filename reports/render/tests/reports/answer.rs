@@ -493,6 +493,19 @@ fn a_comparison_concludes_from_models_only() {
 }
 
 #[test]
+fn a_comparison_tells_as_good_from_no_clear_difference() {
+    let plan = plan(80, vec![reader("typical")], two());
+    // One trial of one scenario differs, so that the interval is narrow and holds 0.
+    let success = |cell: CellRef| in_trials(cell, 5 + u32::from(cell.scenario == 0 && cell.condition == 1));
+    let found = matrix_of(&plan, &rows(&plan, success, |_| 1000), Axis::Condition, None);
+    let said = matrix(&found, 200, false);
+    assert!(
+        said.contains("As good, within 5 points, as all zod-json: all fusion-xml. None is clearly better or worse."),
+        "{said}"
+    );
+}
+
+#[test]
 fn claims() {
     let mut plan = plan(
         2,

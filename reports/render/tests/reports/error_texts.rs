@@ -74,6 +74,7 @@ fn texts() -> ErrorTexts {
         totals: counts(1_300, 1_200, 96, 240_000),
         by: None,
         groups: Vec::new(),
+        kinds: Vec::new(),
         texts: vec![text("create_issue", Some("body | <failed> '…'"), counts(40, 31, 12, 140_001)), soft],
     }
 }

@@ -1,7 +1,7 @@
 //! What is left out where there is no room.
 
 use healbench_analysis::{Report, agents_by_information, select};
-use healbench_core::{BilledTokens, CellRef, Condition, ErrorFormat, Guardrails, Outcome, Plan, Records};
+use healbench_core::{BilledTokens, CellRef, Condition, ErrorFormat, Fitted, Guardrails, Outcome, Plan, Records};
 use healbench_render::{Detail, TerminalOptions, markdown, terminal};
 
 use crate::answer::{model, plan, reader, rows};
@@ -38,8 +38,19 @@ fn shown(report: &Report, lines: usize) -> Vec<(String, Vec<String>)> {
 #[test]
 fn the_agent_that_tells_least_is_left_out_first() {
     let (plan, records) = run();
-    let report = report(&plan, &records).unwrap();
-    assert_eq!(agents_by_information(&report), [2, 1, 0], "models first, then by the spread of their rows");
+    let mut report = report(&plan, &records).unwrap();
+    let fitted = Fitted {
+        source: "logs".to_owned(),
+        agents: Vec::new(),
+        tasks: 20,
+        moves: 30,
+        date: "2026-11-01".to_owned(),
+        verdict: "better".to_owned(),
+    };
+    report.agents[0].fitted = Some(fitted);
+    assert_eq!(agents_by_information(&report), [2, 0, 1], "models first, then readers that were fitted to some");
+    report.agents[0].fitted = None;
+    assert_eq!(agents_by_information(&report), [2, 1, 0], "then by the spread of their rows");
     let all = select(&report, 51, 1);
     assert_eq!((all.shown, all.total), (48, 48));
     let titles = |lines| shown(&report, lines).into_iter().map(|(title, _)| title).collect::<Vec<_>>();
