@@ -54,7 +54,7 @@ pub use shape::ShapeField;
 pub use vocabulary::Vocabulary;
 
 /// The version of the reader: it grows whenever a text may be read in another way. Rows hold what a version found.
-pub const VERSION: u32 = 9;
+pub const VERSION: u32 = 10;
 
 /// A statement extracted from a text. Fields are dotted paths (`address.city`, `lines.0.qty`).
 #[derive(Debug, Clone, PartialEq)]
@@ -292,6 +292,7 @@ fn read_as(text: &str, vocabulary: &Vocabulary<'_>, sent: &Value, is_error: Opti
     let plainly = is_error.or_else(|| outcome::reports_plainly(&masked.0));
     let says_error = plainly.unwrap_or_else(|| outcome::complains(&masked.0));
     // What is sent as an error is one, whatever it begins with: "Ticket 'T-9' does not exist".
+    let is_diagnostic = content::is_diagnostic(text.trim_start());
     let is_document = is_error != Some(true) && content::is_document(&text.trim_start().to_lowercase());
     let mut found = read_all(&masked, vocabulary, sent, keep_words, says_error);
     let is_implied = || is_error.is_none() && complaint::implies_error(text, &found.0, &found.1);
@@ -315,11 +316,14 @@ fn read_as(text: &str, vocabulary: &Vocabulary<'_>, sent: &Value, is_error: Opti
         .filter(|(statement, _)| {
             // What only complains, and of something else, gives no advice.
             let is_about = plainly.is_some() || relevance::is_about_call(text, statement, sent);
+            let is_about = is_about && !(is_diagnostic && statement.field().is_some());
             is_error && !is_document && is_about
                 || matches!(statement, Statement::Narrow { .. } | Statement::Page { .. })
         })
         .unzip();
-    let (statements, words) = without_met_types(statements, words, sent);
+    let keeps = relevance::may_change(text, &statements, sent, plainly.is_some());
+    let (statements, words): (Vec<Statement>, Vec<String>) =
+        statements.into_iter().zip(words).zip(keeps).filter(|(_, keeps)| *keeps).map(|(pair, _)| pair).unzip();
     let facts = Facts::of(&statements);
     let kind = is_error.then(|| match error_kind::kind_of(&statements, &faults) {
         ErrorKind::Unclear => error_kind::kind_by_words(text).unwrap_or(ErrorKind::Unclear),
@@ -330,24 +334,6 @@ fn read_as(text: &str, vocabulary: &Vocabulary<'_>, sent: &Value, is_error: Opti
         kind => kind,
     });
     Reading { statements, words, kind, facts }
-}
-
-/// Removes the types that the sent values have, where more is said about a field: "expected number to be <= 100".
-fn without_met_types(statements: Vec<Statement>, words: Vec<String>, sent: &Value) -> (Vec<Statement>, Vec<String>) {
-    let is_more = |field: &str| {
-        statements.iter().any(|other| {
-            other.field() == Some(field) && other.is_remedy() && !matches!(other, Statement::WrongType { .. })
-        })
-    };
-    let is_met = |statement: &Statement| match statement {
-        Statement::WrongType { field, expected } => {
-            is_more(field)
-                && crate::paths::get(sent, field).is_some_and(|value| crate::repair::has_type(value, expected))
-        }
-        _ => false,
-    };
-    let kept: Vec<bool> = statements.iter().map(|statement| !is_met(statement)).collect();
-    statements.into_iter().zip(words).zip(kept).filter(|(_, kept)| *kept).map(|(pair, _)| pair).unzip()
 }
 
 impl Facts {

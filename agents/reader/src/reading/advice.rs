@@ -123,10 +123,27 @@ impl StatementReader<'_> {
         if is_negated(context.tokens, &range, context.at) {
             return;
         }
-        let later = context.tokens[context.next..range.end].iter().take(MAX_CALL_DISTANCE);
-        let named = later.filter(|token| matches!(token.kind, TokenKind::Word | TokenKind::Quoted));
-        if let Some((tool, action)) = named.into_iter().find_map(|token| self.vocabulary.resolve_action(token.text)) {
+        let later = context.next..range.end.min(context.next + MAX_CALL_DISTANCE);
+        let is_name = |at: &usize| matches!(context.tokens[*at].kind, TokenKind::Word | TokenKind::Quoted);
+        let mut named = later.filter(is_name);
+        let call = named.find_map(|at| Some((at, self.vocabulary.resolve_action(context.tokens[at].text)?)));
+        if let Some((at, (tool, action))) = call {
             self.push(Statement::Suggest { tool: Some(tool), action });
+            self.read_delay_after(&context.tokens[..range.end], at + 1);
+        }
+    }
+
+    /// Reads a delay that follows the name of a tool: "Call poll_job again in 30 seconds".
+    fn read_delay_after(&mut self, tokens: &[Token<'_>], at: usize) {
+        let at = skip_words(tokens, at, &["again", "only", "then", "once", "more", "about"], 3);
+        let is_cue = tokens.get(at).is_some_and(|token| token.is_word("in") || token.is_word("after"));
+        let Some((amount, unit)) = number_at(tokens, skip_words(tokens, at + 1, &["about", "another"], 1)) else {
+            return;
+        };
+        let seconds = tokens.get(unit).and_then(|unit| in_seconds(amount, unit.text));
+        if let Some(seconds) = seconds.filter(|_| is_cue) {
+            // `as` saturates at a delay longer than any real one.
+            self.push(Statement::Delay { seconds: seconds.ceil() as u32 });
         }
     }
 

@@ -12,6 +12,14 @@ use super::{Fault, Relation, Statement};
 use crate::paths;
 use crate::repair::has_type;
 
+/// Returns true where a verb tells what was tried: "cannot remove", "failed to remove".
+fn tells_of_attempt(context: &PhraseContext<'_>) -> bool {
+    const FAILS: [&str; 5] = ["failed", "unable", "cannot", "not", "couldn't"];
+    let start = sentence(context.tokens, context.at).start.max(context.at.saturating_sub(2));
+    let fails = |token: &Token<'_>| FAILS.iter().any(|word| token.is_word(word));
+    context.tokens[context.at].is_word("remove") && context.tokens[start..context.at].iter().any(fails)
+}
+
 /// Nouns for an argument.
 pub(super) const NOUNS: [&str; 10] =
     ["field", "fields", "parameter", "property", "argument", "key", "keys", "input", "attribute", "parameters"];
@@ -134,8 +142,11 @@ impl StatementReader<'_> {
 
     /// Adds a type whose field another sentence may name.
     fn push_expected_type(&mut self, expected: &'static str, context: &PhraseContext<'_>) {
-        let field = self.named_field(context).unwrap_or_default();
-        self.push(Statement::WrongType { field, expected });
+        match self.named_field(context) {
+            Some(field) => self.push(Statement::WrongType { field, expected }),
+            None if self.names_other(context) => {}
+            None => self.push(Statement::WrongType { field: String::new(), expected }),
+        }
     }
 
     /// Adds a type, unless the value that was sent has it: "5 is a number" may be said of that.
@@ -186,7 +197,7 @@ impl StatementReader<'_> {
 
     /// Reads the names of unknown fields: those after the phrase, before it, or else the segment's.
     pub(super) fn read_unrecognized(&mut self, context: &PhraseContext<'_>) {
-        if self.read_refused_characters(context) {
+        if tells_of_attempt(context) || self.read_refused_characters(context) {
             return;
         }
         let tokens = context.tokens;

@@ -8,7 +8,7 @@ use super::clauses::is_negated;
 use super::lists::{sentence, skip_words};
 use super::statement_reader::{PhraseContext, StatementReader};
 use super::tokens::{Token, TokenKind};
-use super::words::{DEMANDS, UNITS};
+use super::words::{DEMANDS, MEASURES, UNITS};
 use super::{Relation, Statement};
 use crate::paths;
 use crate::repair::is_within;
@@ -60,7 +60,9 @@ impl StatementReader<'_> {
         }
         let found = self.limit_after(context, &range).or_else(|| limit_before(relation, context, &range));
         let Some((limit, end)) = found.filter(|(_, end)| !is_of_occasions(&tokens[..range.end], *end)) else { return };
-        let Some(field) = self.field(context).filter(|field| self.has_size(field, context, &range)) else { return };
+        let Some(field) = self.field(context).filter(|field| self.has_size(field, context, &range, end)) else {
+            return;
+        };
         let begins_with_no = tokens[context.at].is_word("not");
         let is_denied = !begins_with_no
             && (is_negated(tokens, &range, context.at)
@@ -92,8 +94,13 @@ impl StatementReader<'_> {
 
     /// Returns false for a field of which the text shows the identifier that was sent, where neither its name nor a unit says that its length
     /// is meant: "A-1: 12 reserved, at least 5".
-    fn has_size(&self, field: &str, context: &PhraseContext<'_>, range: &Range<usize>) -> bool {
+    fn has_size(&self, field: &str, context: &PhraseContext<'_>, range: &Range<usize>, end: usize) -> bool {
         let sent = paths::get(self.original, field).and_then(Value::as_str);
+        // "The letter is for up to 2 kg"
+        let is_measure = |unit: &Token<'_>| unit.is_one_of(&MEASURES);
+        if sent.is_some_and(|sent| sent.parse::<f64>().is_err()) && context.tokens.get(end).is_some_and(is_measure) {
+            return false;
+        }
         let is_identifier = sent.is_some_and(|sent| sent.contains(|c: char| c.is_ascii_digit()));
         let is_shown = |token: &Token<'_>| token.kind == TokenKind::Word && Some(token.text) == sent;
         !(is_identifier && context.tokens.iter().any(is_shown))
@@ -142,13 +149,21 @@ impl StatementReader<'_> {
         let tokens = context.tokens;
         let words = ["of", "the", "is", "in", "range", "a", "number", "are", "values", "value"];
         let at = skip_words(tokens, context.next, &words, 4);
-        let at = at + usize::from(tokens.get(at).is_some_and(|token| token.is_symbol("[")));
+        // "the range of valid ports is 30000-32767"
+        let noun = tokens.iter().skip(at).take(3).position(|token| token.is_word("is") || token.is_word("are"));
+        let is_range = tokens[context.next - 1].is_word("range") && context.next + 4 > at;
+        let at = noun.filter(|_| is_range).map_or(at, |noun| skip_words(tokens, at + noun, &words, 4));
+        let is_bracket = tokens.get(at).is_some_and(|token| token.is_symbol("["));
+        let at = at + usize::from(is_bracket);
         let number = |at: usize| tokens.get(at).and_then(Token::number);
         let is_joint = |t: &Token<'_>| {
             ["and", "to", "through", "till", "until", "und", "et", "bis", "à"].iter().any(|word| t.is_word(word))
-                || t.is_symbol("–—,-.…")
+                || t.is_symbol("–—-.…")
+                || is_bracket && t.is_symbol(",")
         };
         let joints = tokens.iter().skip(at + 1).take(3).take_while(|token| is_joint(token)).count();
+        // "1.5.0" is a version.
+        let joints = if joints == 1 && tokens[at + 1].is_symbol(".") { 0 } else { joints };
         let limits = match (number(at), number(at + 1 + joints)) {
             (Some(low), Some(high)) if joints > 0 => Some((low, high)),
             // `18-120` is one word.
@@ -157,9 +172,9 @@ impl StatementReader<'_> {
                 .and_then(|token| token.text.split_once('-'))
                 .and_then(|(low, high)| Some((low.parse().ok()?, high.parse().ok()?))),
         };
-        if let Some((low, high)) = limits
-            && let Some(field) = self.field(context)
-        {
+        let Some((low, high)) = limits else { return };
+        let is_outside = |sent: &Value| sent.as_f64().is_some_and(|sent| sent < low || sent > high);
+        if let Some(field) = self.field(context).or_else(|| self.broken_by(is_outside, context)) {
             self.push(Statement::Bound { field: field.clone(), relation: Relation::AtLeast, limit: low });
             self.push(Statement::Bound { field, relation: Relation::AtMost, limit: high });
         }
@@ -258,11 +273,14 @@ fn is_fraction(tokens: &[Token<'_>], end: usize) -> bool {
         && tokens.get(end + 1).is_some_and(|token| token.kind == TokenKind::Number)
 }
 
-/// Returns true if what a number before `end` counts happens: "5 requests per minute".
+/// Returns true if what a number before `end` counts happens, "5 requests per minute", or if it is a share: "3 in 100".
 pub(super) fn is_of_occasions(tokens: &[Token<'_>], end: usize) -> bool {
     let is_occasion = |token: &Token<'_>| OCCASIONS.iter().any(|word| token.is_word(word));
     let is_rate = |token: &Token<'_>| token.is_word("per");
+    let is_share = |token: &Token<'_>| token.is_word("in") || token.is_word("of");
     tokens.get(end).is_some_and(|token| is_occasion(token) || is_rate(token))
+        || tokens.get(end).is_some_and(is_share)
+            && tokens.get(end + 1).is_some_and(|next| next.kind == TokenKind::Number)
         || tokens.get(end + 1).is_some_and(is_rate)
 }
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::forms::{is_form, literal_at};
+use super::forms::{is_form, is_phrase, literal_at};
 use super::lists::{sentence, skip_words};
 use super::mentions::{Mention, Sign, mentions, words_of};
 use super::segment::{Segment, Subject};
@@ -199,7 +199,7 @@ impl StatementReader<'_> {
         let value = tokens.get(next).filter(|token| is_value(token, self.vocabulary)).map(|token| token.text);
         let form =
             || literal_at(tokens[next - 1].rest).filter(|form| is_form(form, self.vocabulary)).map(|form| form.text);
-        if let Some(example) = value.or_else(form)
+        if let Some(example) = value.or_else(form).filter(|example| !is_phrase(example))
             && let Some(field) = self.field(context)
         {
             let noted = (field, example.to_owned());

@@ -1,7 +1,10 @@
 //! Statements about formats and patterns.
 
+use serde_json::Value;
+
 use super::forms::{Literal, is_form, literal_at, pattern_of};
-use super::lists::skip_words;
+use super::lists::{sentence, skip_words};
+use super::mentions::{is_same_word, words_of};
 use super::patterns::is_format;
 use super::statement_reader::{ARTICLES, PhraseContext, StatementReader};
 use super::tokens::TokenKind;
@@ -76,9 +79,27 @@ impl StatementReader<'_> {
     }
 
     pub(super) fn push_format(&mut self, expected: ExpectedFormat, context: &PhraseContext<'_>) {
-        if let Some(field) = self.field(context) {
+        let breaks = |sent: &Value| match &expected {
+            ExpectedFormat::Pattern(pattern) => sent
+                .as_str()
+                .is_some_and(|sent| regex::Regex::new(pattern).is_ok_and(|pattern| !pattern.is_match(sent))),
+            ExpectedFormat::Named(_) => false,
+        };
+        if let Some(field) = self.field(context).or_else(|| self.broken_by(breaks, context)) {
             self.push(Statement::Format { field, expected });
         }
+    }
+
+    /// Returns the only argument that a sentence names by its last word and that breaks a rule: "Bucket names may only contain letters".
+    pub(super) fn broken_by(&self, breaks: impl Fn(&Value) -> bool, context: &PhraseContext<'_>) -> Option<String> {
+        let words = &context.tokens[sentence(context.tokens, context.at)];
+        let is_named = |name: &str| {
+            let last = words_of(name).last().unwrap_or(name);
+            words.iter().any(|token| token.kind == TokenKind::Word && is_same_word(token.text, last))
+        };
+        let mut broken = self.original.as_object()?.iter().filter(|(name, sent)| breaks(sent) && is_named(name));
+        let (name, _) = broken.next()?;
+        broken.next().is_none().then(|| name.clone())
     }
 
     pub(super) fn read_regex(&mut self, context: &PhraseContext<'_>) {

@@ -156,6 +156,16 @@ fn is_place_of_match(line: &str) -> bool {
     is_path && digits > 0 && rest[digits..].starts_with(':') && !rest[digits + 1..].trim_start().starts_with("error")
 }
 
+/// Returns true for what a compiler says of a place in a file: "src/main.c:4:9: …".
+pub(super) fn is_diagnostic(text: &str) -> bool {
+    let place = text.split(' ').next().unwrap_or_default();
+    let mut parts = place.trim_end_matches(':').split(':');
+    let is_path = parts.next().is_some_and(|path| path.contains('.') && !path.is_empty());
+    let numbers =
+        parts.clone().filter(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit())).count();
+    is_path && place.ends_with(':') && numbers == 2 && parts.count() == 2
+}
+
 /// Returns true for a record of a log: it begins with a time or a severity in brackets.
 fn is_record(line: &str) -> bool {
     let bytes = line.as_bytes();

@@ -19,7 +19,39 @@ const MAX_NAME_DISTANCE: usize = 12;
 impl StatementReader<'_> {
     /// Returns the field that a phrase is about: the segment's, one that its sentence names, or the only one there can be.
     pub(super) fn field(&self, context: &PhraseContext<'_>) -> Option<String> {
-        self.named_field(context).or_else(|| self.sole_field())
+        self.named_field(context).or_else(|| self.sole_field().filter(|_| !self.names_other(context)))
+    }
+
+    /// Returns true if the sentence of a phrase names something else before it.
+    pub(super) fn names_other(&self, context: &PhraseContext<'_>) -> bool {
+        self.is_of_other(context.tokens, sentence(context.tokens, context.at).start..context.at)
+    }
+
+    /// Returns true if tokens are about something that is no argument: "`vat_rate` should be a number", "DB_PORT='x', should be integer".
+    pub(super) fn is_of_other(&self, tokens: &[Token<'_>], range: std::ops::Range<usize>) -> bool {
+        let Some(sent) = self.original.as_object() else { return false };
+        let is_subject = |at: usize| {
+            let next = tokens.get(at + 1);
+            let verbs = ["must", "should", "is", "was", "has", "needs", "cannot", "may"];
+            at + 1 == range.end || next.is_some_and(|next| verbs.iter().any(|verb| next.is_word(verb)))
+        };
+        let is_other = |at: usize| {
+            let token = &tokens[at];
+            let is_name = token.text.len() > 2
+                && token.text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+                && token.text.bytes().any(|byte| byte.is_ascii_lowercase());
+            let is_formed = token.kind == TokenKind::Quoted || token.text.contains('_');
+            let is_set = || token.text.contains('_') && tokens.get(at + 1).is_some_and(|next| next.is_symbol("="));
+            let is_part = |text: &str| text.contains(token.text) || token.text.contains(text);
+            let is_shown = || self.sent_values().iter().any(|value| value.has_part(is_part));
+            let is_key = || sent.values().any(|value| value.to_string().contains(&format!("\"{}\":", token.text)));
+            (is_name && is_formed && is_subject(at) || is_set())
+                && self.vocabulary.field_in_other_form(token.text).is_none()
+                && self.vocabulary.resolve_action(token.text).is_none()
+                && !is_shown()
+                && !is_key()
+        };
+        range.clone().any(|at| matches!(tokens[at].kind, TokenKind::Word | TokenKind::Quoted) && is_other(at))
     }
 
     /// Returns the only argument that was sent beside a discriminator, if the text has named no other field so far. What a text says
@@ -49,7 +81,8 @@ impl StatementReader<'_> {
                 let before = || {
                     self.only_fault().or_else(|| self.field_named_before(context)).or_else(|| self.last_mention.clone())
                 };
-                self.field_in_sentence(context).or_else(about).or_else(before)
+                let earlier = || before().filter(|_| !self.names_other(context));
+                self.field_in_sentence(context).or_else(about).or_else(earlier)
             }
         }
     }

@@ -30,6 +30,11 @@ pub(super) fn literal_at(text: &str) -> Option<Literal<'_>> {
     (!word.is_empty()).then(|| Literal { text: word, is_quoted: false, rest: &text[word.len()..] })
 }
 
+/// Returns true for words of a sentence, which show the form of no value: "drop the anchor".
+pub(super) fn is_phrase(text: &str) -> bool {
+    text.split(' ').filter(|word| word.chars().all(char::is_alphabetic)).count() > 2
+}
+
 /// Returns true if a literal shows the form of a value: it has parts as identifiers and paths have them.
 pub(super) fn is_form(literal: &Literal<'_>, vocabulary: &Vocabulary<'_>) -> bool {
     let text = literal.text;

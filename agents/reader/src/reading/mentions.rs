@@ -95,6 +95,11 @@ fn collect<'v>(value: &'v Value, path: &str, values: &mut Vec<SentValue<'v>>) {
 }
 
 impl SentValue<'_> {
+    /// Returns true if the text that was sent, or what stands for it, is so.
+    pub(super) fn has_part(&self, is: impl Fn(&str) -> bool) -> bool {
+        is(&self.text) || is(&self.whole)
+    }
+
     /// Returns the number of tokens at `at` that show the value.
     fn length_at(&self, tokens: &[Token<'_>], at: usize) -> Option<usize> {
         let first = &tokens[at];

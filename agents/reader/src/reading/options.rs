@@ -125,6 +125,13 @@ impl StatementReader<'_> {
     }
 
     pub(super) fn read_options(&mut self, list: &List<'_>, context: &PhraseContext<'_>) {
+        // "the valid range is 20-32"
+        let is_number = |text: &str| text.parse::<f64>().is_ok();
+        if let [only] = list.items[..]
+            && only.split_once('-').is_some_and(|(low, high)| is_number(low) && is_number(high))
+        {
+            return;
+        }
         if list.items.is_empty() {
             // "must be one of the allowed values" does not say which.
             return self.read_fault(Fault::Invalid, context);

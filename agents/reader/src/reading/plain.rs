@@ -196,6 +196,9 @@ impl<'t> Plain<'t, '_> {
     /// Returns the one of these arguments that a sentence is about: the only one that it names or shows, or that the text does, or the only
     /// one that there is.
     fn choose<'c>(&self, among: &[&'c Argument<'t>], range: &Range<usize>) -> Option<&'c Argument<'t>> {
+        if self.reader.is_of_other(&self.tokens, range.clone()) {
+            return None;
+        }
         let only = |is: &dyn Fn(&Argument<'t>) -> bool| {
             let mut found = among.iter().filter(|argument| is(argument));
             found.next().filter(|_| found.next().is_none()).copied()

@@ -402,6 +402,8 @@ impl<'v> StatementReader<'v> {
             Meaning::State => self.read_fault(Fault::State, context),
             Meaning::NothingFound => self.note_fault(None, Fault::NothingFound),
             Meaning::Internal => self.note_fault(None, Fault::Internal),
+            // "refresh of the view failed"
+            Meaning::Lookup if tokens.get(next).is_some_and(|after| after.is_word("of")) => {}
             Meaning::Lookup => {
                 let field = self.about(context).into_iter().next().or_else(|| self.last_fault());
                 self.push(Statement::Lookup { field });

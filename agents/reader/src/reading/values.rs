@@ -219,6 +219,14 @@ impl StatementReader<'_> {
         let after = names.iter().find(|mention| instead.is_some_and(|instead| mention.at > new.end + instead));
         let deprecated = tokens[..range.start].iter().rev().take(6).any(|token| token.is_word("deprecated"));
         let before = names.iter().rev().find(|mention| deprecated && mention.end <= range.start);
+        // "Unknown option '--count'. Use `lines` instead."
+        let unknown = self.statements.iter().rev().find_map(|statement| match statement {
+            Statement::Unrecognized { field } if *field != new.path => Some(field.clone()),
+            _ => None,
+        });
+        if let Some(field) = unknown.filter(|_| instead.is_some() && paths::get(self.sent, &new.path).is_none()) {
+            return self.push(Statement::Rename { field, name: new.path.clone() });
+        }
         if let Some(old) = after.or(before)
             && old.path != new.path
             && paths::get(self.sent, &old.path).is_some()

@@ -130,6 +130,8 @@ impl<'a> Vocabulary<'a> {
     /// `body.role`, `city`).
     pub(super) fn field_path(&self, raw: &str) -> Option<String> {
         let raw = raw.trim_matches(|c: char| matches!(c, '*' | '`' | '"' | '\'') || c.is_whitespace());
+        // `--count`, as a shell has it
+        let raw = raw.strip_prefix("--").unwrap_or(raw);
         if raw.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
             return self.known_field(raw).map(Cow::into_owned);
         }

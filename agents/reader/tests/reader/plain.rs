@@ -288,3 +288,94 @@ fn what_was_sent_is_no_complaint() {
         assert!(is_error(text, &sent), "{text}");
     }
 }
+
+#[test]
+fn a_stated_value_is_the_one_to_send() {
+    reads(&[
+        ("The toll was not taken. The toll is 900 cents.", json!({"ship": "S", "toll": 750}), &["toll value 900"]),
+        ("Hull S lies elsewhere. Its pier is 4.", json!({"hull": "S", "pier": 9}), &["pier value 4"]),
+        ("The toll due is 900.", json!({"ship": "S", "toll": 750}), &["toll value 900"]),
+        ("chart 3 is no longer printed; set it to 5", json!({"chart": 3, "ship": "S"}), &["chart value 5"]),
+        ("Stale mark (current: k9)", json!({"mark": "k2", "ship": "S"}), &["mark value k9"]),
+        // Neither a limit nor another thing.
+        ("The limit is 900.", json!({"ship": "S", "toll": 750}), &[]),
+        ("The mast is 900 years old.", json!({"ship": "S", "toll": 750}), &[]),
+    ]);
+}
+
+#[test]
+fn a_delay_passes_before_a_call() {
+    reads(&[
+        (
+            "The survey runs. Call find_berth again in 40 seconds.",
+            json!({"ship": "S"}),
+            &["null lookup find_berth", "null wait 40"],
+        ),
+        ("The lock is filling. Give it 3 minutes.", json!({"lock": 2}), &["null wait 180"]),
+        // What lasts, and when there is news.
+        ("lock wait: held by keeper 7 for 90 s", json!({"lock": 2}), &[]),
+        ("Harbour lights fail since noon. Next update in 20 minutes.", json!({"harbour": "H"}), &[]),
+    ]);
+}
+
+#[test]
+fn numbers_of_other_things_are_no_limits() {
+    reads(&[
+        ("Sorry. At most 4 in 100 tugs are late.", json!({"toll": 700}), &[]),
+        ("Taken until 2031-06-01; 3 skippers are waiting.", json!({"berth": "B", "days": 14}), &[]),
+        ("Collision between barges 3 and 5.", json!({"barge": "b", "toll": 700, "tide": 2}), &[]),
+        ("Quota TUGS is used up. Limit: 24.0, harbour: north-1.", json!({"harbour": "north-1"}), &[]),
+        ("The crane hook is for up to 2 kg.", json!({"crane": "hook", "load": "anvil"}), &[]),
+        ("The ferry was sold on 31 January.", json!({"ferry": 3}), &[]),
+        ("Not RFC 1123: letters are wanted.", json!({"name": "Web"}), &[]),
+        // Those of the argument are.
+        ("The range of usable berths is 20-32.", json!({"berth": 80}), &["berth bound >=20", "berth bound <=32"]),
+        ("berth=80 outside 20..32", json!({"berth": 80, "ship": "S"}), &["berth bound >=20", "berth bound <=32"]),
+    ]);
+}
+
+#[test]
+fn what_is_said_of_something_else_is_no_remedy() {
+    reads(&[
+        ("pilot service complained: `tide_rate` should be number, got null.", json!({"ship": "S"}), &[]),
+        ("An old rollout hit TIDE_PORT='abc', should be integer", json!({"berth": "b"}), &[]),
+        ("Row 31: tide_at must be YYYY-MM-DD.", json!({"ship": "S"}), &[]),
+        ("The object has been modified by another clerk.", json!({"path": "a.txt"}), &[]),
+        ("refresh of tides stopped", json!({"chart": "c"}), &[]),
+        ("rm: cannot remove '/quay': busy", json!({"path": "/quay"}), &[]),
+        ("The anchor failed: style 'winter' not found", json!({"anchor": "54.3"}), &[]),
+        ("Out of reach. Say things like \"drop the anchor now\"!", json!({"anchor": "a-2"}), &[]),
+        // A reference beside a failure says what the call keeps to.
+        ("EXHAUSTED. Usage: berth must be at most 90, crew must be at least 1.", json!({"berth": 4, "crew": 2}), &[]),
+    ]);
+    let diagnostic = "src/quay.rs:4:9: error: expected `u32`, found `&str`";
+    assert_eq!(remedies(diagnostic, &json!({"berth": "b"}), &[]), Vec::<String>::new());
+    let page = "too_small\nA toll was refused.\n\nUse lift_ban with another ship. Tolls may not be missing.";
+    assert_eq!(read(page, &json!({"page": "tolls"}), &[], None)["tools"], json!([]));
+}
+
+#[test]
+fn arguments_are_named_in_other_ways() {
+    reads(&[
+        (
+            "An address and the day when the captain was born are necessary.",
+            json!({"captain": "C"}),
+            &["address missing null", "born missing null"],
+        ),
+        (
+            "berths has to arrive as an integer, and 'some' is anything but.",
+            json!({"berths": "some"}),
+            &["berths type integer"],
+        ),
+        (
+            "Ship names can only contain lowercase letters and hyphens.",
+            json!({"name": "The_Ship", "berth": 4}),
+            &["name format ^[a-z\\-]*$"],
+        ),
+        (
+            "unrecognized option '--berth'. Use `address` instead.",
+            json!({"berth": "3", "ship": "S"}),
+            &["berth rename address"],
+        ),
+    ]);
+}

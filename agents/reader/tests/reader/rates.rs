@@ -1,6 +1,7 @@
 //! The rates of right and wrong readings, over texts that were written without sight of the reader's source. docs/findings.md states them.
 //!
-//! Two of the reader's rules were made after half of the first set had been looked at, and none after `unseen`.
+//! Rules of the reader's version 10 were made with the first set in sight. A half of the texts without remedy in `unseen` had been read by
+//! then; no rule was fitted to them.
 
 use healbench_reader::reading::predict;
 use serde_json::{Value, json};
@@ -39,7 +40,7 @@ fn the_remedies_of_errors_are_read() {
     };
     let is_error = |_: &Value, prediction: &Value| prediction["is_error"] == json!(true);
     let counts = sets!("errors.jsonl").map(|read| [read.len(), count(&read, is_error), count(&read, is_found)]);
-    assert_eq!(counts, [[80, 63, 45], [80, 56, 37]]);
+    assert_eq!(counts, [[80, 66, 50], [80, 57, 38]]);
 }
 
 #[test]
@@ -50,7 +51,7 @@ fn texts_without_a_remedy_rarely_yield_one() {
     };
     let counts =
         sets!("without-remedy.jsonl").map(|read| [count(&read, |label, _| has_none(label)), count(&read, yields)]);
-    assert_eq!(counts, [[96, 16], [120, 12]]);
+    assert_eq!(counts, [[96, 8], [120, 9]]);
 }
 
 #[test]

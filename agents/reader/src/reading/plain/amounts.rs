@@ -10,7 +10,7 @@ use crate::reading::bounds::{is_of_occasions, number_at};
 use crate::reading::lists::sentence;
 use crate::reading::tokens::{Token, TokenKind};
 use crate::reading::words::{
-    CHARACTERS, CODES, DATE_LIMITS, HIGHEST, LIMITS, LOWEST, RANGE_JOINTS, SOON, WAITING_WORDS,
+    CHARACTERS, CODES, DATE_LIMITS, HIGHEST, LIMITS, LOWEST, MONTHS, RANGE_JOINTS, SOON, WAITING_WORDS,
 };
 use crate::reading::{Relation, Statement};
 use crate::wrong_values::is_date;
@@ -32,8 +32,7 @@ impl<'t> Plain<'t, '_> {
             return Vec::new();
         }
         for at in self.all() {
-            let before = &self.tokens[at.saturating_sub(3)..at];
-            if !before.iter().any(|token| token.is_one_of(&SOON)) {
+            if !self.is_pause(at) {
                 continue;
             }
             let Some((seconds, unit)) = self.delay_at(at) else { continue };
@@ -47,6 +46,26 @@ impl<'t> Plain<'t, '_> {
             }
         }
         Vec::new()
+    }
+
+    /// Returns true if the words before a time at `at` say that it passes before another call. How long something lasts ("held for 9 s")
+    /// and when there is news ("next update in 30 minutes") is none.
+    fn is_pause(&self, at: usize) -> bool {
+        let near = at.saturating_sub(3)..at;
+        // "Give it 2 minutes"
+        let gives = |at: usize| self.tokens[at.saturating_sub(2)..at].iter().any(|token| token.is_word("give"));
+        if gives(at) {
+            return true;
+        }
+        let Some(cue) = near.rev().find(|cue| self.tokens[*cue].is_one_of(&SOON)) else { return false };
+        let before = &self.tokens[cue.saturating_sub(2)..cue];
+        let is = |words: &[&str]| before.iter().any(|token| words.iter().any(|word| token.is_word(word)));
+        if self.tokens[cue].is_word("for") {
+            return is(&[
+                "wait", "waiting", "pause", "sleep", "off", "down", "retry", "cool", "busy", "back", "patience",
+            ]);
+        }
+        !is(&["update", "updates", "news", "report", "reports", "post", "posts", "notice"])
     }
 
     /// Returns the seconds of a time at `at`, and the index of its unit.
@@ -71,7 +90,14 @@ impl<'t> Plain<'t, '_> {
             let [low, high] = pair else { continue };
             let joint = &self.tokens[low.end..high.at];
             let is_joint = |token: &Token<'_>| token.is_one_of(&RANGE_JOINTS) || token.is_symbol("-–—…");
-            let is_range = (1..=2).contains(&joint.len()) && joint.iter().all(is_joint) && low.value < high.value;
+            // "between 3 and 5", but not "writers 3 and 5"
+            let is_sum = joint.iter().any(|token| ["and", "und", "et"].iter().any(|word| token.is_word(word)));
+            let opens = |before: &Token<'_>| {
+                before.is_symbol("([:") || ["between", "zwischen", "entre"].iter().any(|word| before.is_word(word))
+            };
+            let is_open = !is_sum || low.at.checked_sub(1).is_some_and(|before| opens(&self.tokens[before]));
+            let is_range =
+                is_open && (1..=2).contains(&joint.len()) && joint.iter().all(is_joint) && low.value < high.value;
             let is_outside = |argument: &&Argument<'t>| {
                 self.size(argument, low.at).is_some_and(|sent| sent < low.value || sent > high.value)
             };
@@ -89,7 +115,11 @@ impl<'t> Plain<'t, '_> {
         let numbers: Vec<Number> = self.numbers(false);
         let near = |number: &&Number| {
             let before = &self.tokens[number.at.saturating_sub(3)..number.at];
-            before.iter().any(|token| token.is_one_of(&LIMITS) && !token.is_word("has"))
+            let own = before
+                .iter()
+                .rposition(|token| token.kind == TokenKind::End || token.is_symbol("(,"))
+                .map_or(0, |end| end + 1);
+            before[own..].iter().any(|token| token.is_one_of(&LIMITS) && !token.is_word("has"))
         };
         let ordered = numbers.iter().filter(near).chain(numbers.iter().filter(|number| !near(number)));
         for number in ordered {
@@ -117,7 +147,7 @@ impl<'t> Plain<'t, '_> {
                 let is_amount = AMOUNTS.iter().any(|name| argument.name.eq_ignore_ascii_case(name));
                 let is_of_text = argument.value.is_string();
                 if is_meant(argument) {
-                    has_cue || self.is_shown(argument, &self.all()) && self.is_named(argument, &range)
+                    has_cue || self.is_shown(argument, &range) && self.is_named(argument, &range)
                 } else {
                     near(&number) && !is_of_text && !is_amount && !self.text.trim().contains('\n')
                 }
@@ -163,7 +193,12 @@ impl<'t> Plain<'t, '_> {
             let unit = self.tokens.get(end);
             let is_time = unit.is_some_and(|unit| in_seconds(1.0, unit.text).is_some())
                 && !self.arguments.iter().any(|argument| argument.named.contains(&end));
-            let is_part = unit.is_some_and(|unit| unit.is_symbol("/%")) && !one || is_of_occasions(&self.tokens, end);
+            // "3 in 100", "31 January"
+            let is_whole = at > 1 && is_of_occasions(&self.tokens[..=at], at - 1);
+            let is_part = unit.is_some_and(|unit| unit.is_symbol("/%")) && !one
+                || is_of_occasions(&self.tokens, end)
+                || is_whole && self.amounts[at - 2].is_some()
+                || unit.is_some_and(|unit| unit.is_one_of(&MONTHS));
             let is_sent = self.arguments.iter().any(|argument| argument.value.as_f64() == Some(value));
             if !is_pronoun && !is_code && !is_time && !is_part && (one || !is_sent) {
                 found.push(Number { at, end, value });
@@ -176,10 +211,12 @@ impl<'t> Plain<'t, '_> {
     /// Returns what a number at `at` may limit of an argument: its number, its entries, or its characters if the sentence says so.
     fn size(&self, argument: &Argument<'_>, at: usize) -> Option<f64> {
         let range = sentence(&self.tokens, at);
+        // "letter" may be the value that was sent.
+        let says_characters = |at: usize| self.tokens[at].is_one_of(&CHARACTERS) && !argument.shown.contains(&at);
         match argument.value {
             Value::Number(number) => number.as_f64(),
             Value::Array(items) if self.is_named(argument, &range) => Some(items.len() as f64),
-            Value::String(_) if self.has_word(&range, &CHARACTERS) => {
+            Value::String(_) if range.clone().any(says_characters) => {
                 let original = self.reader.original.get(argument.name).and_then(Value::as_str)?;
                 Some(original.chars().count() as f64)
             }

@@ -192,6 +192,7 @@ impl<'t> Plain<'t, '_> {
             let is_name = |argument: &&Argument<'t>| {
                 matches!(token.kind, TokenKind::Word | TokenKind::Quoted)
                     && (token.text.eq_ignore_ascii_case(argument.name)
+                        || self.stands_for(argument, at)
                         || token.text.rsplit_once('_').is_some_and(|(head, last)| {
                             last.eq_ignore_ascii_case(argument.name) && CURRENT_WORDS.has(head)
                         }))
@@ -207,19 +208,23 @@ impl<'t> Plain<'t, '_> {
                 return vec![Statement::Value { field: argument.name.to_owned(), value: Some(Value::from("")) }];
             }
             let link = |token: &Token<'_>| {
-                token.is_symbol(":=") || ["is", "at", "now", "to", "number"].iter().any(|word| token.is_word(word))
+                let links = ["is", "at", "now", "to", "number", "due", "owed", "needed", "required"];
+                token.is_symbol(":=") || links.iter().any(|word| token.is_word(word))
             };
             let links = self.tokens[at + 1..range.end].iter().take(2).take_while(|token| link(token)).count();
             let Some(value) = self.tokens[..range.end].get(at + 1 + links) else { continue };
             let is_equal = self.tokens[at + 1].is_symbol("=");
-            let is_current = self.has_word(&range, &CURRENT_WORDS) || CURRENT_WORDS.has(head_of(token.text));
+            let is_current = at > range.start && self.is_stated(at, links)
+                || self.has_word(&range, &CURRENT_WORDS)
+                || CURRENT_WORDS.has(head_of(token.text));
             let is_limit = self.has_word(&range, &LIMITS);
+            let is_ordered = token.is_word("it");
             let stated = match argument.value {
                 Value::Bool(truth) => {
                     let is_other = value.is_word(if *truth { "false" } else { "true" });
                     (is_other && is_equal).then_some(Value::Bool(!truth))
                 }
-                Value::Number(_) if is_current && !is_limit => {
+                Value::Number(_) if is_ordered || is_current && !is_limit => {
                     serde_json::from_str(value.text).ok().filter(Value::is_number)
                 }
                 Value::String(sent) => {
@@ -231,7 +236,8 @@ impl<'t> Plain<'t, '_> {
                         let is_expected = at > 0 && self.tokens[at - 1].is_word("expected") && links == 0;
                         (is_expected || self.is_told_apart(argument, &range)) && !EVERYDAY.has(value.text)
                     };
-                    (is_text && (is_id && is_current || is_elsewhere || is_wanted())).then(|| Value::from(value.text))
+                    (is_text && (is_id && (is_current || is_ordered) || is_elsewhere || is_wanted()))
+                        .then(|| Value::from(value.text))
                 }
                 _ => None,
             };
@@ -240,6 +246,25 @@ impl<'t> Plain<'t, '_> {
             }
         }
         Vec::new()
+    }
+
+    /// Returns true if a sentence says what the thing named at `at` is: "The fee is 8000 cents.", "Its bay is 4."
+    fn is_stated(&self, at: usize, links: usize) -> bool {
+        self.reader.of_error
+            && ["the", "its", "their"].iter().any(|word| self.tokens[at - 1].is_word(word))
+            && self.tokens[at + 1..at + 1 + links].last().is_some_and(|last| last.is_word("is"))
+    }
+
+    /// Returns true if a word stands for the argument that was named last: "set it to 5", "(current: c7e2)".
+    fn stands_for(&self, argument: &Argument<'t>, at: usize) -> bool {
+        let token = &self.tokens[at];
+        let set = || ["set", "change", "raise", "lower"].iter().any(|verb| self.tokens[at - 1].is_word(verb));
+        let next = || self.tokens.get(at + 1);
+        let is_order = at > 0 && token.is_word("it") && set() && next().is_some_and(|next| next.is_word("to"));
+        let is_label = token.is_one_of(&CURRENT_WORDS) && next().is_some_and(|next| next.is_symbol(":"));
+        let last =
+            self.arguments.iter().filter_map(|other| Some((other.named.iter().rev().find(|by| **by < at)?, other)));
+        (is_order || is_label) && last.max_by_key(|(by, _)| **by).is_some_and(|(_, last)| last.name == argument.name)
     }
 
     /// Returns true if what stands at `at` says who has something: "in use by session S-9". What something was replaced by is another value.

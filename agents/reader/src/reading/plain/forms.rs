@@ -5,9 +5,10 @@ use std::ops::Range;
 use serde_json::Value;
 
 use super::contradiction::shape;
+use super::wanted::is_any;
 use super::{Argument, Plain};
 use crate::reading::bounds::number_at;
-use crate::reading::forms::literal_at;
+use crate::reading::forms::{is_phrase, literal_at};
 use crate::reading::lists::sentence;
 use crate::reading::mentions::words_of;
 use crate::reading::statement_reader::StatementReader;
@@ -60,7 +61,9 @@ impl<'t> Plain<'t, '_> {
                 || before.is_some_and(|before| before.is_word("whole"))
                 || token.is_word("true") && !next.is_some_and(|next| next.is_word("or") || next.is_symbol("/"));
             // "a list of", "the text is", "number 5" are no types.
-            let is_noun = next.is_some_and(|next| next.is_word("of") || next.kind == TokenKind::Number);
+            let is_noun = next.is_some_and(|next| next.is_word("of") || next.kind == TokenKind::Number)
+                || before.is_some_and(|before| before.is_word("the"))
+                    && next.is_some_and(|next| is_any(next, &["has", "is", "was", "cannot", "could", "does", "will"]));
             let is_named = self.reader.vocabulary.field_path(token.text).is_some();
             let wanted = range.start..at;
             if is_split || is_noun || is_named || !self.has_word(&range, &WANTING) || self.is_denied(&wanted) {
@@ -84,9 +87,13 @@ impl<'t> Plain<'t, '_> {
     /// Returns true if the words before something say that it was sent or is not wanted.
     fn is_denied(&self, before: &Range<usize>) -> bool {
         let near = before.end.saturating_sub(4).max(before.start)..before.end;
+        let is_due = self.tokens[before.clone()].windows(2).any(|pair| {
+            is_any(&pair[0], &["must", "should"])
+                || is_any(&pair[0], &["has", "have", "needs"]) && pair[1].is_word("to")
+        });
         self.tokens[near]
             .iter()
-            .any(|token| ["not", "isn't", "no", "as", "got", "than"].iter().any(|word| token.is_word(word)))
+            .any(|token| is_any(token, &["not", "isn't", "no", "got", "than"]) || token.is_word("as") && !is_due)
     }
 
     /// Reads the form of a value: "Say owner/name, for instance acme/web", "six hex digits".
@@ -119,8 +126,16 @@ impl<'t> Plain<'t, '_> {
         if !is_cue {
             return None;
         }
+        // "style 'winter'" names a style, "in the style of x" shows one.
+        let is_noun = ["style", "shape", "pattern"].iter().any(|noun| token.is_word(noun));
+        if is_noun && !at.checked_sub(1).is_some_and(|before| self.tokens[before].is_word("the")) {
+            return None;
+        }
         let literal = literal_at(token.rest)?;
         let sent = argument.value.as_str()?;
+        if is_phrase(literal.text) || !literal.text.contains(char::is_alphanumeric) {
+            return None;
+        }
         let has_sign = |c: char| c.is_ascii_digit() || "#/+-_@:.".contains(c);
         // "no such table: x" has a colon, and is no form.
         let is_form = literal.text.trim_end_matches(':').contains(has_sign) || literal.is_quoted;
@@ -153,8 +168,11 @@ impl<'t> Plain<'t, '_> {
             }
             let tokens = &self.tokens[range.clone()];
             let named: Vec<String> = (0..tokens.len()).filter_map(|at| unsent_at(tokens, at, self.reader)).collect();
-            if let [field] = &named[..] {
-                return vec![Statement::Missing { field: field.clone() }];
+            // "we also need a name and an address"
+            let is_sum = (2..=3).contains(&named.len()) && tokens.iter().any(|token| token.is_word("and"));
+            let is_choice = tokens.iter().any(|token| token.is_word("or"));
+            if named.len() == 1 || is_sum && !is_choice {
+                return named.into_iter().map(|field| Statement::Missing { field }).collect();
             }
         }
         Vec::new()

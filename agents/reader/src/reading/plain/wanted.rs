@@ -14,7 +14,7 @@ use crate::reading::words::{CALLED, LIMITS, NEXT_STEPS, TOOL_VERBS};
 /// Shorter words are seldom names of tools.
 const MIN_TOOL_BYTES: usize = 4;
 
-fn is_any(token: &Token<'_>, words: &[&str]) -> bool {
+pub(super) fn is_any(token: &Token<'_>, words: &[&str]) -> bool {
     words.iter().any(|word| token.is_word(word))
 }
 
