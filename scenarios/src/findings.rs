@@ -7,9 +7,8 @@ use healbench_text::plain_text;
 use serde_json::Value;
 
 use crate::Diagnostic;
-use crate::compile::declared;
+use crate::declared::declared;
 use crate::expectation::{EpisodeState, Expectation};
-use crate::load::author_document;
 use crate::locate::{Document, child};
 use crate::misspelt::misspelt_values;
 use crate::mistakes::{MutationPlan, identifiers};
@@ -41,7 +40,7 @@ impl Scenario {
             return findings;
         }
         // The text was parsed without errors before.
-        let Some(document) = author_document(&self.source) else { return findings };
+        let Some(document) = self.source.author_document() else { return findings };
         findings.warnings = oddities(self, &document);
         findings.warnings.extend(misspelt_values(self, &document));
         let mut play = Play::new(self);

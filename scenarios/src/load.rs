@@ -10,9 +10,10 @@ use crate::compile::Stored;
 use crate::diagnostic::{MAX_PROBLEMS, in_order};
 use crate::load_error::LoadError;
 use crate::locate::{self, Document, Syntax, parse, syntax_of};
-use crate::scenario::{Scenario, Source, VariantSource};
+use crate::scenario::Scenario;
+use crate::source::{Source, VariantSource};
 use crate::suite::{SuiteFile, find_files};
-use crate::variants::{Expanded, places_of, variants};
+use crate::variants::{Expanded, variants};
 use crate::{Diagnostic, compile, shape};
 
 /// Parses a scenario. `path_label` is the file name used in diagnostics.
@@ -221,20 +222,6 @@ pub fn load_suite(paths: &[PathBuf]) -> Result<Vec<Scenario>, LoadError> {
     Err(LoadError::Invalid { diagnostics: all_diagnostics, sources })
 }
 
-/// Returns the parsed text of a scenario.
-pub(crate) fn document_of(source: &Source) -> Option<Document<'_>> {
-    let syntax = syntax_of(&source.extension).unwrap_or(Syntax::Yaml);
-    parse(&source.path, &source.text, syntax).ok()
-}
-
-/// Returns the parsed text of the file as its author wrote it, with the places of the scenario's values.
-pub(crate) fn author_document(source: &Source) -> Option<Document<'_>> {
-    let Some(file) = &source.variant else { return document_of(source) };
-    let mut document = parse(&file.path, &file.text, file.syntax).ok()?;
-    document.places = places_of(&document, &file.name);
-    Some(document)
-}
-
 fn report_duplicate_ids(
     scenarios: &[Scenario],
     all_diagnostics: &mut Vec<Diagnostic>,
@@ -247,7 +234,7 @@ fn report_duplicate_ids(
             let Some(other) = first.insert(id, scenario) else { continue };
             first.insert(id, other);
             // The text was parsed without errors before.
-            let Some(document) = author_document(&scenario.source) else { continue };
+            let Some(document) = scenario.source.author_document() else { continue };
             let message = format!("the id `{id}` is taken");
             let help = format!("{} has it too; an id is unique in a suite", other.source.path);
             all_diagnostics.push(document.at_value(at, message, Some(help)));

@@ -9,7 +9,7 @@ use healbench_text::{nearest_name, plain_text};
 use serde_json::Value;
 
 use crate::Diagnostic;
-use crate::compile::declared;
+use crate::declared::declared;
 use crate::expectation::{CallPattern, Expectation};
 use crate::locate::{Document, child};
 use crate::scenario::Scenario;
@@ -31,23 +31,16 @@ pub(crate) fn misspelt_values(scenario: &Scenario, document: &Document<'_>) -> V
             }
         }
     }
-    for tool in &scenario.tools {
-        let actions = child(&child("/tools", &tool.name), "actions");
-        for action in &tool.actions {
-            let rules = child(&child(&actions, &action.name), "rules");
-            for (index, rule) in
-                document.value.pointer(&rules).and_then(Value::as_array).into_iter().flatten().enumerate()
-            {
-                for (kind, inner) in
-                    rule.as_object().into_iter().flatten().filter(|(_, inner)| inner["when"].is_object())
-                {
-                    found.condition(action, &child(&child(&child(&rules, index), kind), "when"), &inner["when"]);
-                }
+    for (at, action) in scenario.placed_actions() {
+        let rules = child(&at, "rules");
+        for (index, rule) in document.value.pointer(&rules).and_then(Value::as_array).into_iter().flatten().enumerate()
+        {
+            for (kind, inner) in rule.as_object().into_iter().flatten().filter(|(_, inner)| inner["when"].is_object()) {
+                found.condition(action, &child(&child(&child(&rules, index), kind), "when"), &inner["when"]);
             }
         }
     }
-    for (tool, action) in scenario.tools.iter().flat_map(|tool| tool.actions.iter().map(move |action| (tool, action))) {
-        let at = child(&child(&child("/tools", &tool.name), "actions"), &action.name);
+    for (at, action) in scenario.placed_actions() {
         found.columns_set(action, &at);
         found.actions_named(&at);
     }

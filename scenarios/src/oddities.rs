@@ -9,7 +9,7 @@ use healbench_text::{nearest_name, plain_text};
 use serde_json::Value;
 
 use crate::Diagnostic;
-use crate::compile::declared;
+use crate::declared::declared;
 use crate::expectation::Expectation;
 use crate::generate::TablePlan;
 use crate::locate::{Document, child};
@@ -44,15 +44,10 @@ const PAGING: [&str; 4] = ["limit", "offset", "sort", "cursor"];
 /// Returns a warning for each.
 pub(crate) fn oddities(scenario: &Scenario, document: &Document<'_>) -> Vec<Diagnostic> {
     let mut found = repetitions(scenario, document);
-    for tool in &scenario.tools {
-        let actions = child(&child("/tools", &tool.name), "actions");
-        for action in &tool.actions {
-            let at = child(&actions, &action.name);
-            found.extend(arguments_without_effect(scenario, action, &at, document));
-            let mut note =
-                |at: &str, message: String, help: String| found.push(document.at_value(at, message, Some(help)));
-            schema_oddities(&action.input, &child(&at, "input"), &mut note);
-        }
+    for (at, action) in scenario.placed_actions() {
+        found.extend(arguments_without_effect(scenario, action, &at, document));
+        let mut note = |at: &str, message: String, help: String| found.push(document.at_value(at, message, Some(help)));
+        schema_oddities(&action.input, &child(&at, "input"), &mut note);
     }
     for plan in &scenario.tables {
         found.extend(columns_of_one_row(plan, &child(&child("/world", &plan.def.name), "rows"), document));
@@ -112,10 +107,7 @@ fn repetitions(scenario: &Scenario, document: &Document<'_>) -> Vec<Diagnostic> 
     for index in 0..steps {
         lists.push((child(&child(&child("/script", index), "draw"), "from"), "a mistake"));
     }
-    for tool in &scenario.tools {
-        let actions = child(&child("/tools", &tool.name), "actions");
-        lists.extend(tool.actions.iter().map(|action| (child(&child(&actions, &action.name), "rules"), "a rule")));
-    }
+    lists.extend(scenario.placed_actions().map(|(at, _)| (child(&at, "rules"), "a rule")));
     let mut found = Vec::new();
     for (at, what) in lists {
         let Some(values) = document.value.pointer(&at).and_then(Value::as_array) else { continue };

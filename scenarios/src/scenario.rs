@@ -1,18 +1,19 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use healbench_core::{Claim, DrawKey, FormerScenario, Seed, Step, ToolCall, ToolSpec, fingerprint};
+use healbench_core::{Claim, DrawKey, FormerScenario, Seed, Step, ToolCall, ToolSpec};
 use healbench_engine::contract::ContractAwareness;
 use healbench_engine::definition::{Action, Clock, FaultDef, Tool, WorldDef};
 use healbench_engine::{GuardedReply, Simulator, StateCheck, WorldBase};
 
 use crate::expectation::{EpisodeState, Expectation, Results};
 use crate::generate::TablePlan;
-use crate::locate::Syntax;
+use crate::locate::child;
 use crate::mistakes::MutationPlan;
 use crate::schedule::{PlannedStep, Schedule, WorldSummary, WorldSummaryCache, mutated_step, schedule};
 use crate::server::{Server, ServerCheck};
-use crate::verification::{Verification, Verified};
+use crate::source::Source;
+use crate::verification::{Verification, Verified, VerifiedRows};
 
 /// A validated scenario: everything it refers to exists.
 #[derive(Debug, Clone)]
@@ -69,47 +70,6 @@ pub struct Task {
 /// The number of initial states of a scenario with drawn rows. Its trials take turns with them, so that time and memory do not grow
 /// with the number of trials.
 const WORLDS: u32 = 32;
-
-/// The file of a scenario.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source {
-    /// The path as given, or `built-in:` followed by the path in the suite.
-    pub path: String,
-    pub text: String,
-    /// `yaml`, `yml` or `json`.
-    pub extension: String,
-    /// The hash of the text, and of the tools of a server: see [`hash`](Source::hash).
-    pub sha256: String,
-    /// The file of which this is a variant; `None` for a file that is one scenario.
-    pub(crate) variant: Option<VariantSource>,
-}
-
-/// A file with several variants, and the name of one of them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct VariantSource {
-    pub(crate) name: String,
-    pub(crate) path: Arc<str>,
-    pub(crate) text: Arc<str>,
-    pub(crate) syntax: Syntax,
-}
-
-impl Source {
-    /// Returns the path and the text of the file as its author wrote it: with all variants, if the scenario is one.
-    pub fn written(&self) -> (&str, &str) {
-        match &self.variant {
-            Some(file) => (&*file.path, &*file.text),
-            None => (&*self.path, &*self.text),
-        }
-    }
-
-    /// Returns the SHA-256 hash of the text of a scenario, followed by that of the tools of its server, in hexadecimal.
-    pub fn hash(text: &str, tools: Option<&str>) -> String {
-        match tools {
-            None => fingerprint(text.as_bytes()),
-            Some(tools) => fingerprint([text, "\0", tools].concat().as_bytes()),
-        }
-    }
-}
 
 impl Scenario {
     /// Returns the id by which everything is drawn: the one that the scenario had before it was renamed, if it was.
@@ -212,6 +172,14 @@ impl Scenario {
         self.rows_to_verify().map(of_row).collect()
     }
 
+    /// Returns the actions of all tools, each with its place in the file.
+    pub(crate) fn placed_actions(&self) -> impl Iterator<Item = (String, &Action)> {
+        self.tools.iter().flat_map(|tool| {
+            let actions = child(&child("/tools", &tool.name), "actions");
+            tool.actions.iter().map(move |action| (child(&actions, &action.name), action))
+        })
+    }
+
     /// Returns the action that a call selects.
     pub(crate) fn action_of(&self, call: &ToolCall) -> Option<&Action> {
         let tool = self.tools.iter().find(|tool| tool.name == call.tool)?;
@@ -252,5 +220,12 @@ impl Scenario {
     /// Returns the number of calls that a perfect agent needs: the steps of the script.
     pub fn perfect_calls(&self) -> usize {
         self.steps.iter().filter(|planned| !planned.step.optional).count()
+    }
+}
+
+impl VerifiedRows {
+    /// Returns the rows of a scenario before any call.
+    pub fn none_of(scenario: &Scenario) -> VerifiedRows {
+        VerifiedRows(scenario.rows_to_verify().map(|_| None).collect())
     }
 }

@@ -35,70 +35,15 @@ pub(crate) fn check(document: &Document<'_>) -> ShapeErrors {
 
 fn explain(error: &ValidationError<'_>, document: &Document<'_>, errors: &mut ShapeErrors) {
     let pointer = error.instance_path().as_str();
-    let subject = || match pointer.rsplit('/').next() {
-        Some(name) if !name.is_empty() && name.parse::<usize>().is_err() => format!("`{}`", unescape(name)),
-        _ => "this".to_owned(),
-    };
+    let subject = || subject_of(pointer);
     let diagnostic = match error.kind() {
         ValidationErrorKind::AdditionalProperties { unexpected } => {
-            let keyword = error.schema_path().as_str();
-            let parent = keyword.rsplit_once('/').map_or("", |(parent, _)| parent);
-            let properties = follow(parent).and_then(|schema| schema["properties"].as_object());
-            let given = error.instance().as_object();
-            let known = || properties.into_iter().flatten().map(|(key, _)| key.as_str());
-            let is_of_action = |key: &str| is_flat(pointer, error.instance()) && is_key_of_action(key);
-            let is_given = |key: &str| given.is_some_and(|given| given.contains_key(key));
-            for key in unexpected.iter().take(MAX_PROBLEMS.saturating_sub(errors.diagnostics.len())) {
-                let help = match nearest_name(key, known()) {
-                    Some(name) if is_given(name) => Some(format!("`{name}` is given already; remove this one")),
-                    Some(name) => Some(format!("did you mean `{name}`?")),
-                    None => suggest::help(key, known().filter(|name| !is_given(name))),
-                };
-                let at = child(pointer, key);
-                // The missing `actions` are reported.
-                if !is_of_action(key) {
-                    errors.diagnostics.push(document.at_key(&at, format!("unknown key `{key}`"), help));
-                }
-                errors.unknown_keys.push(at);
-            }
-            return;
+            return explain_unknown_keys(error, unexpected, document, errors);
         }
         ValidationErrorKind::Required { property } => {
-            let name = property.as_str().unwrap_or_default();
-            if name == "actions" && is_flat(pointer, error.instance()) {
-                let given = error.instance().as_object().into_iter().flatten().map(|(key, _)| key.as_str());
-                let keys: Vec<&str> = given.filter(|key| is_key_of_action(key)).collect();
-                let tool = unescape(pointer.rsplit('/').next().unwrap_or_default());
-                let help = format!(
-                    "a tool that is one operation has one action: `discriminator: null`, and below `actions: {{{tool}: {{…}}}}` the keys {}",
-                    suggest::list(&keys)
-                );
-                errors.diagnostics.push(document.at_value(pointer, format!("missing key `{name}`"), Some(help)));
-                return;
-            }
-            let parent = error.schema_path().as_str().rsplit_once('/').map_or("", |(parent, _)| parent);
-            let text = follow(parent).and_then(|schema| describe(&schema["properties"][name]));
-            document.at_value(pointer, format!("missing key `{name}`"), text.map(|text| format!("`{name}`: {text}")))
+            explain_missing_key(error, property.as_str().unwrap_or_default(), document)
         }
-        ValidationErrorKind::Type { kind } => {
-            let wanted = match kind {
-                TypeKind::Single(kind) => type_name(*kind).to_owned(),
-                TypeKind::Multiple(kinds) => kinds.iter().map(type_name).collect::<Vec<_>>().join(" or "),
-            };
-            let sent = value_type(error.instance());
-            let role = nearest_name(pointer.strip_prefix("/world/").unwrap_or_default(), ["role"]);
-            let quote = (wanted == "a text"
-                && !matches!(error.instance().as_ref(), Value::Array(_) | Value::Object(_)))
-            .then(|| format!("put it in quotes: \"{}\"", scalar(error.instance())));
-            let help = match role {
-                Some(role) if wanted == "a mapping" => {
-                    Some(format!("did you mean `{role}`? Every other key is a table"))
-                }
-                _ if wanted == "a mapping" && !pointer.is_empty() => describe_keys(error),
-                _ => quote,
-            };
-            document.at_value(pointer, format!("{} must be {wanted}, and this is {sent}", subject()), help)
-        }
+        ValidationErrorKind::Type { kind } => explain_type(error, kind, &subject(), document),
         ValidationErrorKind::Enum { options } => {
             let known = options.as_array().into_iter().flatten().filter_map(Value::as_str);
             let sent = error.instance().as_str().unwrap_or_default();
@@ -130,6 +75,78 @@ fn explain(error: &ValidationError<'_>, document: &Document<'_>, errors: &mut Sh
         _ => document.at_value(pointer, error.masked().to_string(), None),
     };
     errors.diagnostics.push(diagnostic);
+}
+
+fn explain_unknown_keys(
+    error: &ValidationError<'_>,
+    unexpected: &[String],
+    document: &Document<'_>,
+    errors: &mut ShapeErrors,
+) {
+    let pointer = error.instance_path().as_str();
+    let keyword = error.schema_path().as_str();
+    let parent = keyword.rsplit_once('/').map_or("", |(parent, _)| parent);
+    let properties = follow(parent).and_then(|schema| schema["properties"].as_object());
+    let given = error.instance().as_object();
+    let known = || properties.into_iter().flatten().map(|(key, _)| key.as_str());
+    let is_of_action = |key: &str| is_flat(pointer, error.instance()) && is_key_of_action(key);
+    let is_given = |key: &str| given.is_some_and(|given| given.contains_key(key));
+    for key in unexpected.iter().take(MAX_PROBLEMS.saturating_sub(errors.diagnostics.len())) {
+        let help = match nearest_name(key, known()) {
+            Some(name) if is_given(name) => Some(format!("`{name}` is given already; remove this one")),
+            Some(name) => Some(format!("did you mean `{name}`?")),
+            None => suggest::help(key, known().filter(|name| !is_given(name))),
+        };
+        let at = child(pointer, key);
+        // The missing `actions` are reported.
+        if !is_of_action(key) {
+            errors.diagnostics.push(document.at_key(&at, format!("unknown key `{key}`"), help));
+        }
+        errors.unknown_keys.push(at);
+    }
+}
+
+fn explain_missing_key(error: &ValidationError<'_>, name: &str, document: &Document<'_>) -> Diagnostic {
+    let pointer = error.instance_path().as_str();
+    if name == "actions" && is_flat(pointer, error.instance()) {
+        let given = error.instance().as_object().into_iter().flatten().map(|(key, _)| key.as_str());
+        let keys: Vec<&str> = given.filter(|key| is_key_of_action(key)).collect();
+        let tool = unescape(pointer.rsplit('/').next().unwrap_or_default());
+        let help = format!(
+            "a tool that is one operation has one action: `discriminator: null`, and below `actions: {{{tool}: {{…}}}}` the keys {}",
+            suggest::list(&keys)
+        );
+        return document.at_value(pointer, format!("missing key `{name}`"), Some(help));
+    }
+    let parent = error.schema_path().as_str().rsplit_once('/').map_or("", |(parent, _)| parent);
+    let text = follow(parent).and_then(|schema| describe(&schema["properties"][name]));
+    document.at_value(pointer, format!("missing key `{name}`"), text.map(|text| format!("`{name}`: {text}")))
+}
+
+fn explain_type(error: &ValidationError<'_>, kind: &TypeKind, subject: &str, document: &Document<'_>) -> Diagnostic {
+    let pointer = error.instance_path().as_str();
+    let wanted = match kind {
+        TypeKind::Single(kind) => type_name(*kind).to_owned(),
+        TypeKind::Multiple(kinds) => kinds.iter().map(type_name).collect::<Vec<_>>().join(" or "),
+    };
+    let sent = value_type(error.instance());
+    let role = nearest_name(pointer.strip_prefix("/world/").unwrap_or_default(), ["role"]);
+    let quote = (wanted == "a text" && !matches!(error.instance().as_ref(), Value::Array(_) | Value::Object(_)))
+        .then(|| format!("put it in quotes: \"{}\"", scalar(error.instance())));
+    let help = match role {
+        Some(role) if wanted == "a mapping" => Some(format!("did you mean `{role}`? Every other key is a table")),
+        _ if wanted == "a mapping" && !pointer.is_empty() => describe_keys(error),
+        _ => quote,
+    };
+    document.at_value(pointer, format!("{subject} must be {wanted}, and this is {sent}"), help)
+}
+
+/// Returns the name of a value for messages.
+fn subject_of(pointer: &str) -> String {
+    match pointer.rsplit('/').next() {
+        Some(name) if !name.is_empty() && name.parse::<usize>().is_err() => format!("`{}`", unescape(name)),
+        _ => "this".to_owned(),
+    }
 }
 
 /// Returns true for a tool that is written as its only action.

@@ -73,17 +73,7 @@ pub(crate) fn variants(document: &Document<'_>) -> Result<Option<Vec<Expanded>>,
             let message = format!("nothing refers to `{BEGINNING}{unused}}}`");
             problems.push(document.at_key(&child(&here, unused), message, None));
         }
-        if let Some(root) = content.as_object_mut()
-            && let Some(Value::String(id)) = root.get("id").cloned()
-        {
-            root.insert("id".to_owned(), format!("{id}/{name}").into());
-            // Variants keep their cluster and their draws when their file is renamed.
-            let former = root.get("renamed_from").and_then(Value::as_str).map(str::to_owned);
-            if let Some(former) = &former {
-                root.insert("renamed_from".to_owned(), format!("{former}/{name}").into());
-            }
-            root.entry("cluster").or_insert(Value::String(former.unwrap_or(id)));
-        }
+        name_variant(&mut content, name);
         expanded.push(Expanded { name: name.clone(), content, places });
     }
     problems.sort();
@@ -91,6 +81,21 @@ pub(crate) fn variants(document: &Document<'_>) -> Result<Option<Vec<Expanded>>,
     problems.dedup();
     problems.truncate(MAX_PROBLEMS);
     if problems.is_empty() { Ok(Some(expanded)) } else { Err(problems) }
+}
+
+/// Adds the name of a variant to its ids.
+fn name_variant(content: &mut Value, name: &str) {
+    if let Some(root) = content.as_object_mut()
+        && let Some(Value::String(id)) = root.get("id").cloned()
+    {
+        root.insert("id".to_owned(), format!("{id}/{name}").into());
+        // Variants keep their cluster and their draws when their file is renamed.
+        let former = root.get("renamed_from").and_then(Value::as_str).map(str::to_owned);
+        if let Some(former) = &former {
+            root.insert("renamed_from".to_owned(), format!("{former}/{name}").into());
+        }
+        root.entry("cluster").or_insert(Value::String(former.unwrap_or(id)));
+    }
 }
 
 /// Returns the places of the values of a variant, as [`Document::places`] has them; none if the file has no such variant.

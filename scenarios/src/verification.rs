@@ -5,8 +5,6 @@ use healbench_engine::definition::{Action, Handler};
 use healbench_engine::{GuardedReply, contains_all};
 use serde_json::Value;
 
-use crate::scenario::Scenario;
-
 /// A row that has to be read after it was written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verified {
@@ -27,16 +25,11 @@ pub enum Verification {
     Written(Option<Value>),
 }
 
-/// The keys of the rows that were read after they were written, in the order of [`Scenario::rows_to_verify`].
+/// The keys of the rows that were read after they were written, in the order of [`Scenario::rows_to_verify`](crate::Scenario::rows_to_verify).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct VerifiedRows(pub(crate) Vec<Option<Value>>);
 
 impl VerifiedRows {
-    /// Returns the rows of a scenario before any call.
-    pub fn none_of(scenario: &Scenario) -> VerifiedRows {
-        VerifiedRows(scenario.rows_to_verify().map(|_| None).collect())
-    }
-
     /// Notes what a call means for each row.
     pub fn note(&mut self, verifications: &[Verification]) {
         for (read, verification) in self.0.iter_mut().zip(verifications) {

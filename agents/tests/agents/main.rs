@@ -10,6 +10,7 @@ mod llm_cassette_damage;
 mod llm_cassette_miss;
 mod llm_endpoint;
 mod llm_gemini;
+mod llm_limits;
 mod llm_openai;
 mod llm_preflight;
 mod llm_prices;

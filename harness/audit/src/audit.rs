@@ -103,12 +103,7 @@ fn audit_in<'s, 'e>(
     start: &'e (dyn Fn() -> Result<Server, AuditError> + Sync),
 ) -> Result<AuditReport, AuditError> {
     let server = start()?;
-    let info = server.session.server_info().clone();
-    let seen = ServerSeen {
-        name: info["name"].as_str().map(str::to_owned),
-        version: info["version"].as_str().map(str::to_owned),
-        revision: server.session.revision().to_owned(),
-    };
+    let seen = server_seen(&server);
     let definitions = server.session.tools().to_vec();
     let names = || definitions.iter().map(|tool| tool.name.as_str());
     options.calls.check(names())?;
@@ -133,37 +128,16 @@ fn audit_in<'s, 'e>(
         chosen.into_iter().filter_map(|tool| auditor.spec(tool)).collect();
     let specs: Vec<ToolSpec> = known.iter().map(|(.., spec)| spec.clone()).collect();
     auditor.vocabulary = definitions.iter().take(MAX_TOOLS).filter_map(|tool| Some(loaded(tool).ok()?.1)).collect();
-    let mut tools = Vec::new();
-    let mut is_fresh = true;
-    for (at, (definition, schema, spec)) in known.iter().enumerate() {
-        if !is_fresh {
-            auditor.let_go();
-        }
-        is_fresh = definition.is_read_only();
-        auditor.only_reads = is_fresh;
-        // Each tool that may write is followed by another server, but for the last one.
-        let later = known[at..known.len() - 1].iter().filter(|(tool, ..)| !tool.is_read_only()).count();
-        auditor.prepare(later);
-        auditor.check_definition(definition);
-        tools.push(auditor.tool(definition, schema, spec, &known)?);
-    }
+    let mut tools = auditor.tools(&known)?;
     counts.audited = tools.len();
     let is_refused = |tool: &&ToolAudit| matches!(state(tool), Some(BaseState::Refused | BaseState::RefusedSoftly));
     counts.base_refused = tools.iter().filter(is_refused).count();
     let uncalled = definitions.iter().filter(|tool| !known.iter().any(|(known, ..)| known.name == tool.name));
-    let uncalled: Vec<Uncalled> = uncalled
-        .map(|tool| Uncalled {
-            name: tool.name.clone(),
-            arguments: base::arguments(None, tool.input_schema()).map(|(arguments, _)| arguments),
-        })
-        .collect();
+    let uncalled: Vec<Uncalled> = uncalled.map(uncalled_tool).collect();
     auditor.unknown_tool(&names().collect::<Vec<_>>())?;
     auditor.note_defects();
     let templates = templates::group(&mut tools, &specs);
-    let mut found: Vec<Finding> =
-        tools.iter().flat_map(findings::of_probes).chain(std::mem::take(&mut auditor.findings)).collect();
-    let position = |id: &str| findings::FINDINGS.iter().position(|entry| entry.id == id);
-    found.sort_by_key(|finding| (finding.severity, position(&finding.id)));
+    let found = sorted_findings(&tools, std::mem::take(&mut auditor.findings));
     let (score, scored) = score::of_server(&tools);
     let mut report = AuditReport {
         format: FORMAT.to_owned(),
@@ -184,6 +158,30 @@ fn audit_in<'s, 'e>(
     };
     report.mask(&secrets());
     Ok(report)
+}
+
+fn server_seen(server: &Server) -> ServerSeen {
+    let info = server.session.server_info();
+    ServerSeen {
+        name: info["name"].as_str().map(str::to_owned),
+        version: info["version"].as_str().map(str::to_owned),
+        revision: server.session.revision().to_owned(),
+    }
+}
+
+fn uncalled_tool(tool: &ToolDefinition) -> Uncalled {
+    Uncalled {
+        name: tool.name.clone(),
+        arguments: base::arguments(None, tool.input_schema()).map(|(arguments, _)| arguments),
+    }
+}
+
+/// Returns the findings of the probes and others, the most severe first.
+fn sorted_findings(tools: &[ToolAudit], others: Vec<Finding>) -> Vec<Finding> {
+    let mut found: Vec<Finding> = tools.iter().flat_map(findings::of_probes).chain(others).collect();
+    let position = |id: &str| findings::FINDINGS.iter().position(|entry| entry.id == id);
+    found.sort_by_key(|finding| (finding.severity, position(&finding.id)));
+    found
 }
 
 fn state(tool: &ToolAudit) -> Option<BaseState> {
@@ -352,6 +350,25 @@ impl Auditor<'_, '_> {
         for (id, example) in contract::of_definition(&definition.definition) {
             self.findings.push(findings::of_tool(id, &definition.name, example));
         }
+    }
+
+    /// Audits tools, one after the other.
+    fn tools(&mut self, known: &[(&ToolDefinition, Value, ToolSpec)]) -> Result<Vec<ToolAudit>, AuditError> {
+        let mut tools = Vec::new();
+        let mut is_fresh = true;
+        for (at, (definition, schema, spec)) in known.iter().enumerate() {
+            if !is_fresh {
+                self.let_go();
+            }
+            is_fresh = definition.is_read_only();
+            self.only_reads = is_fresh;
+            // Each tool that may write is followed by another server, but for the last one.
+            let later = known[at..known.len() - 1].iter().filter(|(tool, ..)| !tool.is_read_only()).count();
+            self.prepare(later);
+            self.check_definition(definition);
+            tools.push(self.tool(definition, schema, spec, known)?);
+        }
+        Ok(tools)
     }
 
     /// Calls a tool that no server has.

@@ -22,6 +22,7 @@ mod readers;
 mod render;
 mod report;
 mod score;
+mod subject;
 mod templates;
 mod tool;
 

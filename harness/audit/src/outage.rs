@@ -9,7 +9,7 @@ use crate::likeness::without_values;
 use crate::probes::Draft;
 use crate::readers::{finds_field, is_transient, reports_error};
 use crate::report::{AnswerKind, Probe};
-use crate::tool::Subject;
+use crate::subject::Subject;
 
 /// The most texts of a tool of which it is found out whether they are about the call. Each costs two calls.
 const MAX_CHECKS: usize = 6;

@@ -1,8 +1,7 @@
 //! The audit of a tool: its base call, and the calls that are wrong.
 
-use healbench_core::{ToolCall, ToolSpec};
+use healbench_core::{Object, ToolCall, ToolSpec};
 use healbench_mcp::ToolDefinition;
-use healbench_reader::reading::Statement;
 use serde_json::{Value, json};
 
 use crate::answer::Answer;
@@ -16,86 +15,16 @@ use crate::mend::{Refused, records};
 use crate::outage::{Outages, Reach, may_be_lost};
 use crate::places::differing_field;
 use crate::probes::{Draft, MAX_PROBES, from_schema};
-use crate::readers::{
-    finds_field, finds_remedy, names_field, narrows, notice, repairs, reports_error, split_at_lines, statements, warns,
-};
+use crate::readers::{finds_field, finds_remedy, narrows, notice, repairs, reports_error, statements};
 use crate::report::{AnswerKind, Base, BaseSource, BaseState, Probe, ToolAudit};
 use crate::score;
+use crate::subject::{Subject, lacks_field};
 
 /// The number of times that a refused base call is changed, and the number of calls that are tried each time.
 const MAX_MENDS: usize = 3;
 
 /// A tool with its schema, and as agents know it.
 type Known<'d> = (&'d ToolDefinition, Value, ToolSpec);
-
-/// The facts of a tool once its base call was sent.
-pub(crate) struct Subject<'t> {
-    definition: &'t ToolDefinition,
-    pub(crate) spec: &'t ToolSpec,
-    schema: &'t Value,
-    pub(crate) base: &'t Value,
-    /// The first answer to the base call.
-    first: Option<&'t Answer>,
-    state: BaseState,
-    /// The texts with which the base call is refused when it is sent again, without what was sent: what it creates exists then, or what it
-    /// changes is gone.
-    again: Vec<String>,
-    statements: Vec<Statement>,
-    /// The tool, and then all others of the server.
-    tools: Vec<ToolSpec>,
-}
-
-impl Subject<'_> {
-    /// Returns the text of a refused base call, without what was sent.
-    fn refusal(&self) -> Option<String> {
-        let is_refused = matches!(self.state, BaseState::Refused | BaseState::RefusedSoftly);
-        self.first.filter(|_| is_refused).map(|answer| without_values(&answer.text, self.base))
-    }
-
-    /// Classifies the answer to a probe.
-    fn judge(&self, draft: &Draft, answer: &Answer, found: &[Statement]) -> AnswerKind {
-        let always = self.first.filter(|_| self.state == BaseState::Accepted);
-        let kind = answer.kind(always.map(|answer| answer.hash.as_str()));
-        if let Some(refusal) = self.refusal() {
-            let is_answered = kind.is_refusal() || kind.is_accepted();
-            // What the right call waits for in vain, a wrong one may.
-            if kind == AnswerKind::Slow || is_answered && refusal == without_values(&answer.text, &draft.arguments) {
-                return AnswerKind::Environment;
-            }
-            // A notice before or after the refusal that the right call gets, too.
-            let refused = self.first.map(|answer| answer.text.as_str());
-            if is_answered
-                && warns(&answer.text, refused, draft, self.spec, found)
-                && refused.is_some_and(|refused| split_at_lines(&answer.text, refused).is_some())
-            {
-                return AnswerKind::Warned;
-            }
-        }
-        // A call that says what the right one says when it comes again was read as the right one. One that somebody declares may be about it.
-        let is_again = || {
-            let text = without_values(&answer.text, &draft.arguments);
-            let is_like_base = draft.kind != ProbeKind::Declared && (names_value(&text) || !lacks_field(draft.kind));
-            is_like_base && self.again.contains(&text)
-        };
-        if kind.is_refusal() && is_again() {
-            return AnswerKind::Environment;
-        }
-        if kind != AnswerKind::AcceptedOther {
-            return kind;
-        }
-        let base_text = self.first.map(|answer| answer.text.as_str());
-        let is_wrong = draft.invalid || draft.kind == ProbeKind::Declared;
-        if warns(&answer.text, base_text, draft, self.spec, found) {
-            AnswerKind::Warned
-        } else if reports_error(answer, self.spec, &draft.arguments)
-            || is_wrong && found.iter().any(|one| !self.statements.contains(one) && names_field(&answer.text, one))
-        {
-            AnswerKind::SoftError
-        } else {
-            kind
-        }
-    }
-}
 
 impl Auditor<'_, '_> {
     pub(crate) fn tool(
@@ -144,31 +73,18 @@ impl Auditor<'_, '_> {
         if self.options.base_only || !accepted && !is_refused {
             return Ok(tool);
         }
-        let mut tools = vec![spec.clone()];
-        tools.extend(self.vocabulary.iter().filter(|other| other.name != spec.name).cloned());
+        let tools = self.tool_and_others(spec);
         let found = first.map_or_else(Vec::new, |answer| statements(&answer.text, &tools[..1], &arguments, &arguments));
         if let Some(large) = first.filter(|answer| findings::is_oversize(answer.tokens) && !narrows(&found)) {
             let example = format!("{arguments}: {} tokens", large.tokens);
             self.findings.push(findings::of_tool("oversize", &definition.name, example));
         }
         let wrong: Vec<Draft> = calls.map_or_else(Vec::new, |calls| {
-            let draft = |object: &healbench_core::Object| {
-                let wrong = Value::Object(object.clone());
-                Draft {
-                    kind: ProbeKind::Declared,
-                    path: differing_field(&arguments, &wrong),
-                    invalid: healbench_engine::accepts(schema, &wrong) == Ok(false),
-                    optional: false,
-                    arguments: wrong,
-                    intended: arguments.clone(),
-                }
-            };
-            calls.wrong.iter().take(MAX_PROBES).map(draft).collect()
+            calls.wrong.iter().take(MAX_PROBES).map(|object| declared_draft(schema, &arguments, object)).collect()
         });
         let (mut drafts, left_out) = from_schema(schema, &arguments, accepted, MAX_PROBES - wrong.len());
         tool.left_out = left_out;
         drafts.extend(wrong);
-        let planned = drafts.len();
         let mut outages = Outages::new(&answers, &arguments);
         let again = answers.iter().filter(|answer| !is_refused && answer.is_refusal());
         let mut subject = Subject {
@@ -182,8 +98,25 @@ impl Auditor<'_, '_> {
             statements: found,
             tools,
         };
+        self.send_probes(&mut subject, &mut outages, drafts, accepted, &mut tool)?;
+        outages.lose(&mut tool.probes);
+        score::without_lone_undeclared(&mut tool.probes);
+        tool.score = score::of_tool(&tool.probes);
+        Ok(tool)
+    }
+
+    /// Sends wrong calls until one has no answer, and adds the probes to those of the tool.
+    fn send_probes(
+        &mut self,
+        subject: &mut Subject<'_>,
+        outages: &mut Outages,
+        drafts: Vec<Draft>,
+        accepted: bool,
+        tool: &mut ToolAudit,
+    ) -> Result<(), AuditError> {
+        let planned = drafts.len();
         for draft in drafts {
-            let probe = self.probe(&subject, &mut outages, draft)?;
+            let probe = self.probe(subject, outages, draft)?;
             let ended = matches!(probe.answer, AnswerKind::Slow | AnswerKind::Died);
             // A call without a required field was not read as the right one: the server says this of all that it refuses, unless it names
             // what was sent.
@@ -193,7 +126,7 @@ impl Auditor<'_, '_> {
             }
             // A mistake that was accepted may have changed what the right call needs.
             if accepted && !tool.read_only && subject.again.is_empty() && probe.answer.is_accepted() {
-                subject.again.extend(self.refusal_now(&definition.name, &arguments)?);
+                subject.again.extend(self.refusal_now(&tool.name, subject.base)?);
             }
             tool.probes.push(probe);
             if ended {
@@ -202,10 +135,7 @@ impl Auditor<'_, '_> {
                 break;
             }
         }
-        outages.lose(&mut tool.probes);
-        score::without_lone_undeclared(&mut tool.probes);
-        tool.score = score::of_tool(&tool.probes);
-        Ok(tool)
+        Ok(())
     }
 
     /// Sends the base call twice.
@@ -274,8 +204,7 @@ impl Auditor<'_, '_> {
     ) -> Result<Tried, AuditError> {
         let mut best = tried;
         let mut seen: Vec<String> = Vec::new();
-        let mut tools = vec![spec.clone()];
-        tools.extend(self.vocabulary.iter().filter(|other| other.name != spec.name).cloned());
+        let tools = self.tool_and_others(spec);
         for _ in 0..MAX_MENDS {
             let Some(text) = best.refusal() else { break };
             seen.push(without_values(&text, &best.arguments));
@@ -306,6 +235,12 @@ impl Auditor<'_, '_> {
             }
         }
         Ok(best)
+    }
+
+    /// Returns the tool, and then all others of the server.
+    fn tool_and_others(&self, spec: &ToolSpec) -> Vec<ToolSpec> {
+        let others = self.vocabulary.iter().filter(|other| other.name != spec.name);
+        std::iter::once(spec).chain(others).cloned().collect()
     }
 
     /// Returns paths that exist for the server.
@@ -347,24 +282,7 @@ impl Auditor<'_, '_> {
 
     fn probe(&mut self, subject: &Subject<'_>, outages: &mut Outages, draft: Draft) -> Result<Probe, AuditError> {
         let Subject { definition, spec, schema, base, tools, .. } = subject;
-        let mut probe = Probe {
-            kind: draft.kind,
-            path: draft.path.clone(),
-            arguments: draft.arguments.clone(),
-            intended: (draft.intended != **base).then(|| draft.intended.clone()),
-            invalid: draft.invalid,
-            optional: draft.optional,
-            answer: AnswerKind::Died,
-            text: None,
-            tokens: None,
-            bytes: None,
-            hash: None,
-            field: None,
-            remedy: None,
-            repaired: None,
-            points: None,
-            template: None,
-        };
+        let mut probe = unanswered(&draft, base);
         match self.call(&spec.name, &draft.arguments)? {
             Called::Died(reason) => probe.text = Some(reason),
             Called::Answered(mut answer) => {
@@ -413,30 +331,7 @@ impl Auditor<'_, '_> {
                     probe.remedy = finds_remedy(&draft, &found, schema, tools);
                 }
                 if probe.remedy.is_some() && probe.answer.is_refusal() && !draft.kind.is_domain() {
-                    let mut last = None;
-                    let mut call = |next: &ToolCall| match self.call(&next.tool, &next.arguments) {
-                        Ok(Called::Answered(answer)) if !answer.slow && !answer.asked => {
-                            last = Some((answer.clone(), next.arguments.clone()));
-                            Some(*answer)
-                        }
-                        _ => None,
-                    };
-                    let refusal = subject.refusal();
-                    let is_base_refusal = |text: &str, sent: &Value| {
-                        let text = without_values(text, sent);
-                        refusal.as_ref() == Some(&text) || subject.again.contains(&text)
-                    };
-                    let (intended, sent) = (&draft.intended, &draft.arguments);
-                    let answers = repairs(spec, schema, intended, sent, &answer, is_base_refusal, &mut call);
-                    probe.repaired = Some(answers.is_some());
-                    if let Some((answer, sent)) = last.filter(|(answer, _)| answers.is_none() && answer.is_refusal()) {
-                        let found = statements(&answer.text, &tools[..1], base, &sent);
-                        let reach = self.reach(subject, outages, &draft, &sent, &answer, &found)?;
-                        // Whether the text helps was not found out.
-                        probe.repaired = probe.repaired.filter(|_| matches!(reach, Reach::Tool));
-                    }
-                    // A text with which alone a reader arrives at the right call said what is right.
-                    probe.remedy = probe.remedy.map(|found| found || answers == Some(1));
+                    self.repair(subject, outages, &draft, &answer, &mut probe)?;
                 }
             }
         }
@@ -445,11 +340,78 @@ impl Auditor<'_, '_> {
         }
         Ok(probe)
     }
+
+    /// Finds out whether a reader of the refusal arrives at the right call.
+    fn repair(
+        &mut self,
+        subject: &Subject<'_>,
+        outages: &mut Outages,
+        draft: &Draft,
+        refused: &Answer,
+        probe: &mut Probe,
+    ) -> Result<(), AuditError> {
+        let Subject { spec, schema, base, tools, .. } = subject;
+        let mut last = None;
+        let mut call = |next: &ToolCall| match self.call(&next.tool, &next.arguments) {
+            Ok(Called::Answered(answer)) if !answer.slow && !answer.asked => {
+                last = Some((answer.clone(), next.arguments.clone()));
+                Some(*answer)
+            }
+            _ => None,
+        };
+        let refusal = subject.refusal();
+        let is_base_refusal = |text: &str, sent: &Value| {
+            let text = without_values(text, sent);
+            refusal.as_ref() == Some(&text) || subject.again.contains(&text)
+        };
+        let (intended, sent) = (&draft.intended, &draft.arguments);
+        let answers = repairs(spec, schema, intended, sent, refused, is_base_refusal, &mut call);
+        probe.repaired = Some(answers.is_some());
+        if let Some((answer, sent)) = last.filter(|(answer, _)| answers.is_none() && answer.is_refusal()) {
+            let found = statements(&answer.text, &tools[..1], base, &sent);
+            let reach = self.reach(subject, outages, draft, &sent, &answer, &found)?;
+            // Whether the text helps was not found out.
+            probe.repaired = probe.repaired.filter(|_| matches!(reach, Reach::Tool));
+        }
+        // A text with which alone a reader arrives at the right call said what is right.
+        probe.remedy = probe.remedy.map(|found| found || answers == Some(1));
+        Ok(())
+    }
 }
 
-/// Returns true for a mistake by which a required field is missing.
-fn lacks_field(kind: ProbeKind) -> bool {
-    matches!(kind, ProbeKind::Missing | ProbeKind::MisspelledRequired)
+/// Returns the wrong call that a calls file declares.
+fn declared_draft(schema: &Value, right: &Value, object: &Object) -> Draft {
+    let wrong = Value::Object(object.clone());
+    Draft {
+        kind: ProbeKind::Declared,
+        path: differing_field(right, &wrong),
+        invalid: healbench_engine::accepts(schema, &wrong) == Ok(false),
+        optional: false,
+        arguments: wrong,
+        intended: right.clone(),
+    }
+}
+
+/// Returns the probe of a call that was not answered.
+fn unanswered(draft: &Draft, base: &Value) -> Probe {
+    Probe {
+        kind: draft.kind,
+        path: draft.path.clone(),
+        arguments: draft.arguments.clone(),
+        intended: (draft.intended != *base).then(|| draft.intended.clone()),
+        invalid: draft.invalid,
+        optional: draft.optional,
+        answer: AnswerKind::Died,
+        text: None,
+        tokens: None,
+        bytes: None,
+        hash: None,
+        field: None,
+        remedy: None,
+        repaired: None,
+        points: None,
+        template: None,
+    }
 }
 
 /// A base call that was sent.

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use crate::draw::{DrawKey, Draws};
+use crate::draw_key::DrawKey;
 use crate::moves::Shares;
 
 /// A question that a stream of draws answers with a small number.
@@ -14,17 +14,6 @@ pub enum Question {
     Below(u64),
     /// The move with these shares, as its place in [`Move`](crate::Move).
     Move(Shares),
-}
-
-impl Question {
-    /// Draws the answer.
-    pub fn ask(&self, draws: &mut Draws) -> u64 {
-        match self {
-            Question::Chance(p) => u64::from(draws.chance(*p)),
-            Question::Below(n) => draws.below(*n),
-            Question::Move(shares) => draws.pick_move(*shares) as u64,
-        }
-    }
 }
 
 /// An answered question.
@@ -104,32 +93,10 @@ pub fn record_decisions<T>(key: DrawKey, run: impl FnOnce() -> T) -> (T, Option<
     (result, recording.filter(|recording| !recording.has_others).map(|recording| recording.decisions))
 }
 
-/// Streams of a key that answer the questions of a recording again.
-#[derive(Debug)]
-pub struct Answers {
-    key: DrawKey,
-    streams: Vec<Draws>,
-}
-
-impl Answers {
-    /// Answers for `key`, from the first question on.
-    pub fn new(key: DrawKey) -> Answers {
-        Answers { key, streams: Vec::new() }
-    }
-
-    /// Answers the next question of a recording; `None` if its stream is not open.
-    pub fn next(&mut self, stream: usize, opened: Option<&(Box<str>, u64)>, question: &Question) -> Option<u64> {
-        if let Some((purpose, n)) = opened {
-            self.streams.push(self.key.draws(purpose, *n));
-        }
-        self.streams.get_mut(stream).map(|draws| question.ask(draws))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Seed;
+    use crate::{Answers, Seed};
 
     fn play(key: DrawKey) -> Vec<u64> {
         let (mut first, mut second) = (key.draws("first", 0), key.draws("second", 3));

@@ -1,61 +1,19 @@
-use std::fmt;
+//! Streams of random draws.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
-use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use crate::Move;
 use crate::decisions::{Question, RecordedStream};
+use crate::draw_key::DrawKey;
 use crate::moves::Shares;
 
-/// The seed of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Seed(pub u64);
-
-impl fmt::Display for Seed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-/// The key of random draws: the run's seed and, depending on the use, scenario and trial. Nothing else may enter the
-/// key, or cells that are compared would not get the same mistakes and faults.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DrawKey([u8; 32]);
-
 impl DrawKey {
-    /// Returns the key of draws made once per run: the resamples of its report.
-    pub fn of_run(seed: Seed) -> DrawKey {
-        DrawKey(hash(&[b"run", &seed.0.to_le_bytes()]))
-    }
-
-    /// Returns the key of draws shared by all trials of a scenario: its generated data.
-    pub fn of_scenario(seed: Seed, scenario: &str) -> DrawKey {
-        DrawKey(hash(&[b"scenario", &seed.0.to_le_bytes(), scenario.as_bytes()]))
-    }
-
-    /// Returns the key of draws that differ between trials: mistakes, and an agent's own draws.
-    pub fn of_trial(seed: Seed, scenario: &str, trial: u32) -> DrawKey {
-        DrawKey(hash(&[b"trial", &seed.0.to_le_bytes(), scenario.as_bytes(), &trial.to_le_bytes()]))
-    }
-
     /// Returns the independent stream of draws for the `n`-th use of `purpose`.
     pub fn draws(&self, purpose: &str, n: u64) -> Draws {
-        let key = hash(&[b"draws", &self.0, purpose.as_bytes(), &n.to_le_bytes()]);
-        Draws { numbers: ChaCha8Rng::from_seed(key), recorded: RecordedStream::new(self, purpose, n) }
+        let numbers = ChaCha8Rng::from_seed(self.stream_seed(purpose, n));
+        Draws { numbers, recorded: RecordedStream::new(self, purpose, n) }
     }
-}
-
-/// Returns the SHA-256 of length-prefixed parts, so that different lists of parts cannot concatenate to the same input.
-fn hash(parts: &[&[u8]]) -> [u8; 32] {
-    let mut hasher = Sha256::new();
-    for part in parts {
-        hasher.update((part.len() as u64).to_le_bytes());
-        hasher.update(part);
-    }
-    hasher.finalize().into()
 }
 
 /// A stream of random draws: ChaCha8, with the mappings to numbers defined here so that no dependency update changes
@@ -132,6 +90,39 @@ impl Draws {
     }
 }
 
+impl Question {
+    /// Draws the answer.
+    pub fn ask(&self, draws: &mut Draws) -> u64 {
+        match self {
+            Question::Chance(p) => u64::from(draws.chance(*p)),
+            Question::Below(n) => draws.below(*n),
+            Question::Move(shares) => draws.pick_move(*shares) as u64,
+        }
+    }
+}
+
+/// Streams of a key that answer the questions of a recording again.
+#[derive(Debug)]
+pub struct Answers {
+    key: DrawKey,
+    streams: Vec<Draws>,
+}
+
+impl Answers {
+    /// Answers for `key`, from the first question on.
+    pub fn new(key: DrawKey) -> Answers {
+        Answers { key, streams: Vec::new() }
+    }
+
+    /// Answers the next question of a recording; `None` if its stream is not open.
+    pub fn next(&mut self, stream: usize, opened: Option<&(Box<str>, u64)>, question: &Question) -> Option<u64> {
+        if let Some((purpose, n)) = opened {
+            self.streams.push(self.key.draws(purpose, *n));
+        }
+        self.streams.get_mut(stream).map(|draws| question.ask(draws))
+    }
+}
+
 /// Returns a number in `[0, 1)` with the upper 53 bits.
 fn unit_of(bits: u64) -> f64 {
     (bits >> 11) as f64 / (1_u64 << 53) as f64
@@ -140,6 +131,7 @@ fn unit_of(bits: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Seed;
 
     /// Values computed by a second implementation of RFC 8439 with eight rounds and a 64-bit counter. A change to any
     /// of them changes the results of every existing run and needs a new run format version.

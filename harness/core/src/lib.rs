@@ -16,6 +16,7 @@ mod decisions;
 mod definitions;
 pub mod diagnostics;
 mod draw;
+mod draw_key;
 mod environment;
 mod error_class;
 mod error_kind;
@@ -47,9 +48,10 @@ pub use condition::{
     NamedEntry, Need, REFERENCE_CONDITION, UNDECLARED, Undeclared, axis,
 };
 pub use counts::EpisodeCounts;
-pub use decisions::{Answers, Decision, Question, record_decisions};
+pub use decisions::{Decision, Question, record_decisions};
 pub use definitions::{Function, SERVER_NAME, functions, tool_definitions};
-pub use draw::{DrawKey, Draws, Seed};
+pub use draw::{Answers, Draws};
+pub use draw_key::{DrawKey, Seed};
 pub use environment::{
     CallResult, Capabilities, ContentBlock, Deadline, Environment, EnvironmentError, ProtocolError, Reply,
     ReplyOutcome, Session,

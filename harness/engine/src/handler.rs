@@ -1,43 +1,16 @@
 //! Execution of a valid call: the business rules in order, then the declared handler.
 
-use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use healbench_core::{Object, ReplyOutcome, json_type, same_json};
 use serde_json::Value;
 
+use crate::arguments::{Arguments, PAGING_ARGUMENTS, shown};
 use crate::definition::{Action, Code, Effects, Expression, Filter, Handler, Relation, Rule, Tool, ToolFailure, Write};
 use crate::page::page_of;
-use crate::progress::Now;
 use crate::render::excerpt_text;
-use crate::scope::{Scope, contains};
+use crate::scope::{Scope, compare, contains};
 use crate::world::Tables;
-
-/// A view of valid arguments without the discriminator; most handlers need no owned copy.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Arguments<'a> {
-    pub(crate) object: &'a Object,
-    pub(crate) discriminator: Option<&'a str>,
-    pub(crate) now: &'a Now,
-}
-
-impl<'a> Arguments<'a> {
-    pub(crate) fn get(self, name: &str) -> Option<&'a Value> {
-        self.object.get(name).filter(|_| self.discriminator != Some(name))
-    }
-
-    fn iter(self) -> impl Iterator<Item = (&'a String, &'a Value)> {
-        self.object.iter().filter(move |(name, _)| self.discriminator != Some(name.as_str()))
-    }
-
-    fn to_row(self, except: &[String]) -> Object {
-        let stored = self.iter().filter(|(name, _)| !except.contains(name));
-        stored.map(|(name, value)| (name.clone(), value.clone())).collect()
-    }
-}
-
-/// Arguments of `select` that page and order the result and are not filters.
-pub(crate) const PAGING_ARGUMENTS: [&str; 3] = ["limit", "offset", "sort"];
 
 /// Checks the rules, runs the handler, and returns its result and whether a row changed.
 pub(crate) fn run_action<'w>(
@@ -228,29 +201,7 @@ fn check(
             let parts: Vec<String> = otherwise.message.split("{sent}").map(|part| scope.fill_text(part)).collect();
             Err(ToolFailure { message: parts.join(&shown(sent)), ..scope.fill(otherwise) })
         }
-        Rule::Conflict { table, fields } => {
-            let Some(at) = world.table_index(table) else { return Ok(()) };
-            // A row that is updated does not conflict with itself, and keeps the values that are not sent.
-            let own = match &action.handler {
-                Handler::Update { table: updated, by } if updated == table => {
-                    arguments.get(by).and_then(|key| world.find(at, key))
-                }
-                _ => None,
-            };
-            let equal = |row: &Object, field: &String| {
-                let value = arguments.get(field).or_else(|| own.and_then(|own| own.get(field)));
-                match (row.get(field), value) {
-                    (Some(has), Some(value)) => same_json(has, value),
-                    (has, value) => has.is_none() && value.is_none(),
-                }
-            };
-            let is_own = |row: &Object| own.is_some_and(|own| std::ptr::eq(own, row));
-            let same = |row: &Object| fields.iter().all(|field| equal(row, field)) && !is_own(row);
-            match world.iter(at).find(|row| same(row)) {
-                Some(row) => Err(conflict(world, at, row, fields)),
-                None => Ok(()),
-            }
-        }
+        Rule::Conflict { table, fields } => check_conflict(table, fields, action, world, arguments),
         Rule::Missing { table, argument } => {
             let (Some(at), Some(sent)) = (world.table_index(table), arguments.get(argument)) else { return Ok(()) };
             let keys = sent.as_array().map_or(std::slice::from_ref(sent), Vec::as_slice);
@@ -258,6 +209,37 @@ fn check(
             let missing = keys.iter().find(|key| !key.is_null() && world.find(at, key).is_none());
             missing.map_or(Ok(()), |key| Err(not_found(world, tables, at, key)))
         }
+    }
+}
+
+/// Fails if another row of the table has the same values in these fields.
+fn check_conflict(
+    table: &str,
+    fields: &[String],
+    action: &Action,
+    world: &Tables,
+    arguments: Arguments<'_>,
+) -> Result<(), ToolFailure> {
+    let Some(at) = world.table_index(table) else { return Ok(()) };
+    // A row that is updated does not conflict with itself, and keeps the values that are not sent.
+    let own = match &action.handler {
+        Handler::Update { table: updated, by } if updated == table => {
+            arguments.get(by).and_then(|key| world.find(at, key))
+        }
+        _ => None,
+    };
+    let equal = |row: &Object, field: &String| {
+        let value = arguments.get(field).or_else(|| own.and_then(|own| own.get(field)));
+        match (row.get(field), value) {
+            (Some(has), Some(value)) => same_json(has, value),
+            (has, value) => has.is_none() && value.is_none(),
+        }
+    };
+    let is_own = |row: &Object| own.is_some_and(|own| std::ptr::eq(own, row));
+    let same = |row: &Object| fields.iter().all(|field| equal(row, field)) && !is_own(row);
+    match world.iter(at).find(|row| same(row)) {
+        Some(row) => Err(conflict(world, at, row, fields)),
+        None => Ok(()),
     }
 }
 
@@ -396,28 +378,6 @@ fn passes_filter(filter: &Filter, row: &Object, value: &Value) -> bool {
     }
 }
 
-/// A total order, as sorting requires: numbers by value, strings by code point, values of different types by type.
-pub(crate) fn compare(a: &Value, b: &Value) -> Ordering {
-    let rank = |value: &Value| match value {
-        Value::Null => 0,
-        Value::Bool(_) => 1,
-        Value::Number(_) => 2,
-        Value::String(_) => 3,
-        Value::Array(_) => 4,
-        Value::Object(_) => 5,
-    };
-    match (a, b) {
-        (Value::Number(a), Value::Number(b)) => {
-            let value = |number: &serde_json::Number| number.as_f64().unwrap_or(f64::NAN);
-            // Integers beyond 2^53 may map to the same float; comparing their texts keeps the order total.
-            value(a).total_cmp(&value(b)).then_with(|| a.to_string().cmp(&b.to_string()))
-        }
-        (Value::String(a), Value::String(b)) => a.cmp(b),
-        (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
-        _ => rank(a).cmp(&rank(b)),
-    }
-}
-
 /// Returns the index of the table and the key that the argument names if such a row exists.
 fn locate(
     world: &Tables,
@@ -455,12 +415,6 @@ fn conflict(world: &Tables, at: usize, row: &Object, fields: &[String]) -> ToolF
         bare: Some(format!("{entity} already exists")),
         ..ToolFailure::new(Code::Conflict, format!("{entity} '{key}' already has the same {}.", fields.join(" and ")))
     }
-}
-
-/// Returns a sent value as it stands in messages.
-pub(crate) fn shown(sent: &Value) -> String {
-    let text = sent.as_str().map_or_else(|| Cow::Owned(sent.to_string()), Cow::Borrowed);
-    excerpt_text(&text).into_owned()
 }
 
 fn table_unavailable(table: &str) -> ToolFailure {

@@ -48,6 +48,7 @@
 
 #![warn(missing_docs)]
 
+mod arguments;
 mod client;
 mod compile;
 pub mod contract;

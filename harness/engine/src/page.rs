@@ -3,8 +3,8 @@
 use healbench_core::{Object, canonical_json};
 use serde_json::{Value, json};
 
+use crate::arguments::{Arguments, PAGING_ARGUMENTS, shown};
 use crate::definition::{Filter, ToolFailure};
-use crate::handler::{Arguments, PAGING_ARGUMENTS, shown};
 use crate::progress::opaque;
 
 /// Returns one page of a list, as JSON: the page that the argument `cursor` names, or else the first.

@@ -5,6 +5,7 @@ mod closed;
 mod dialect;
 mod expected;
 mod issues;
+mod keyword_messages;
 mod located_error;
 mod lookup;
 mod parts;

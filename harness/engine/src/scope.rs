@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use healbench_core::{Object, ValuePath, json_type, same_json};
 use serde_json::{Number, Value};
 
+use crate::arguments::{Arguments, shown};
 use crate::definition::{Comparison, Condition, Expression, Operand, Operator, Progress, RowsCondition, ToolFailure};
-use crate::handler::{Arguments, compare, shown};
 use crate::world::Tables;
 
 /// The values that a condition or an expression can refer to.
@@ -216,6 +216,28 @@ fn relates(operator: Operator, value: &Value, operand: &Value) -> bool {
             (value.is_array() || value.is_string() && operand.is_string()) && !contains(value, operand)
         }
         Operator::Present => !value.is_null(),
+    }
+}
+
+/// A total order, as sorting requires: numbers by value, strings by code point, values of different types by type.
+pub(crate) fn compare(a: &Value, b: &Value) -> Ordering {
+    let rank = |value: &Value| match value {
+        Value::Null => 0,
+        Value::Bool(_) => 1,
+        Value::Number(_) => 2,
+        Value::String(_) => 3,
+        Value::Array(_) => 4,
+        Value::Object(_) => 5,
+    };
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => {
+            let value = |number: &serde_json::Number| number.as_f64().unwrap_or(f64::NAN);
+            // Integers beyond 2^53 may map to the same float; comparing their texts keeps the order total.
+            value(a).total_cmp(&value(b)).then_with(|| a.to_string().cmp(&b.to_string()))
+        }
+        (Value::String(a), Value::String(b)) => a.cmp(b),
+        (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
+        _ => rank(a).cmp(&rank(b)),
     }
 }
 

@@ -9,9 +9,10 @@ use healbench_core::{
 };
 use serde_json::Value;
 
+use crate::arguments::Arguments;
 use crate::damage::damage_rows;
 use crate::definition::{Action, Handler, Tool, ToolFailure};
-use crate::handler::{Arguments, TableUses, run_action};
+use crate::handler::{TableUses, run_action};
 use crate::state_check::{StateCheck, StateChecks};
 use crate::world::{Tables, WorldBase};
 

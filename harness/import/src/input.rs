@@ -6,7 +6,7 @@ mod walk;
 
 use std::cell::RefCell;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::io::{self, BufReader, Cursor, Read};
 use std::rc::Rc;
 
 use self::bounded::{Bound, Bounded};
@@ -15,8 +15,9 @@ pub(crate) use self::meter::Progress;
 pub(crate) use self::walk::{AllFound, Found, find};
 use crate::error::{ImportError, Stop};
 use crate::head::Outline;
+use crate::log::{Bytes, Log, LogText};
 use crate::problem::ProblemKind;
-use crate::sink::{Log, Sink};
+use crate::sink::Sink;
 use crate::sources::{self, Source};
 use crate::summary::FileRead;
 
@@ -32,16 +33,6 @@ const MAX_LAYERS: usize = 4;
 const TAR_MARK: std::ops::Range<usize> = 257..262;
 /// The mark of UTF-8 at the beginning of a text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-
-/// The bytes of a log.
-pub(crate) type Bytes<'a> = Box<dyn BufRead + 'a>;
-
-/// A log that was recognized.
-pub(crate) struct LogText<'a> {
-    pub(crate) bytes: Bytes<'a>,
-    /// True if it has a value a line.
-    pub(crate) is_lines: bool,
-}
 
 /// A place in the input.
 #[derive(Debug, Clone, Copy)]

@@ -8,6 +8,7 @@ mod draft;
 mod error;
 mod head;
 mod input;
+mod log;
 mod mask;
 mod options;
 mod problem;

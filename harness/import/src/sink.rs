@@ -1,6 +1,6 @@
 //! The way of a conversation from its reader to whoever receives it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
 
@@ -9,10 +9,10 @@ use healbench_reader::soft_errors::{refusal, unwrap_blocks};
 use crate::conversation::{Call, Conversation, ErrorSource, Event};
 use crate::draft::Draft;
 use crate::error::{ImportError, Stop};
+use crate::log::{Log, RECORDED, stem};
 use crate::mask;
 use crate::options::{Options, Router};
 use crate::problem::{Position, Problem, ProblemKind};
-use crate::sources::RECORDED;
 use crate::suggest::Suggestions;
 use crate::summary::{Counts, Summary};
 
@@ -37,58 +37,9 @@ pub(crate) struct Sink<'a> {
     tasks: HashMap<String, usize>,
 }
 
-/// A log that is read: a file, or one in an archive.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Log {
-    /// The source.
-    pub(crate) source: &'static str,
-    /// The file that it is in.
-    pub(crate) file: usize,
-    /// Its name, relative to the path that was given.
-    pub(crate) name: String,
-    /// The archive that it is in.
-    pub(crate) archive: Option<String>,
-    /// The name of the folder of the path that was given.
-    pub(crate) folder: String,
-    /// The number of its conversations so far.
-    conversations: usize,
-    /// The details of problems that were told and are not told again.
-    told: BTreeSet<&'static str>,
-}
-
-impl Log {
-    pub(crate) fn new(source: &'static str, file: usize, name: &str) -> Log {
-        Log { source, file, name: name.to_owned(), ..Log::default() }
-    }
-
-    /// Returns its name for problems, with that of its archive.
-    fn full_name(&self) -> String {
-        self.archive.as_ref().map_or_else(|| self.name.clone(), |archive| format!("{archive}: {}", self.name))
-    }
-
-    /// Returns what tells it from other logs with its name: its archive, or the folder that it was found in.
-    fn parent(&self) -> &str {
-        self.archive.as_deref().map_or(&self.folder, stem)
-    }
-}
-
 /// Returns true if a log is in an archive.
 fn is_in(log: &str, archive: &str) -> bool {
     log.strip_prefix(archive).is_some_and(|rest| rest.starts_with(": "))
-}
-
-/// Returns the name of a file without the endings.
-fn stem(name: &str) -> &str {
-    const ENDINGS: [&str; 9] = ["zst", "gz", "json", "jsonl", "ndjson", "eval", "tar", "tgz", "tzst"];
-    let (folder, file) = name.rfind('/').map_or(("", name), |at| name.split_at(at + 1));
-    let mut stem = file;
-    while let Some((before, end)) = stem.rsplit_once('.') {
-        if before.is_empty() || !ENDINGS.contains(&end) {
-            break;
-        }
-        stem = before;
-    }
-    &name[..folder.len() + stem.len()]
 }
 
 impl<'a> Sink<'a> {

@@ -17,8 +17,8 @@ use std::fs::File;
 
 use crate::error::{ImportError, Stop};
 use crate::head::Outline;
-use crate::input::LogText;
-use crate::sink::{Log, Sink};
+use crate::log::{Log, LogText, RECORDED};
+use crate::sink::Sink;
 
 /// A source of logs.
 #[derive(Clone, Copy)]
@@ -41,9 +41,6 @@ impl std::fmt::Debug for Source {
         f.debug_struct("Source").field("name", &self.name).finish_non_exhaustive()
     }
 }
-
-/// The source of the proxy's sessions, which never have the last answer of a model.
-pub(crate) const RECORDED: &str = "healbench";
 
 /// The source of `.eval` files.
 pub(crate) const EVAL: &str = "inspect";

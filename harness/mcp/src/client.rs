@@ -269,13 +269,7 @@ impl StdioSession {
                 Ok(Line::TooLong) => return Err(self.long_line(method)),
                 Err(RecvTimeoutError::Timeout) if Instant::now() < deadline => continue,
                 Err(RecvTimeoutError::Timeout) => {
-                    for id in [Some(first), second.filter(|_| spare.is_none())].into_iter().flatten() {
-                        self.cancelled.insert(id);
-                        // A request at the start cannot be cancelled, and its session is given up.
-                        if method == "tools/call" {
-                            self.cancel(id, "the time limit of the call has passed");
-                        }
-                    }
+                    self.give_up(method, [Some(first), second.filter(|_| spare.is_none())]);
                     return Ok(spare.map_or(Ended::TimedOut, Ended::Answered));
                 }
                 Err(RecvTimeoutError::Disconnected) => return Err(self.output_ended(method)),
@@ -294,17 +288,7 @@ impl StdioSession {
                     spare = Some(outcome);
                 }
                 Message::Response { id: other, .. } => self.count_answer(&other),
-                Message::Request { id, method: wanted, .. } => {
-                    let answer = match wanted.as_str() {
-                        "ping" => json!({"jsonrpc": "2.0", "id": id, "result": {}}),
-                        _ => {
-                            let error = json!({"code": -32601, "message": "the client does not offer this"});
-                            asked.push(secrets().mask(&wanted));
-                            json!({"jsonrpc": "2.0", "id": id, "error": error})
-                        }
-                    };
-                    self.process.send(to_line(&answer));
-                }
+                Message::Request { id, method: wanted, .. } => self.refuse_request(&id, &wanted, asked),
                 Message::Notification { method, .. } => {
                     self.defects.tools_changed |= method == "notifications/tools/list_changed";
                 }
@@ -312,6 +296,30 @@ impl StdioSession {
                 Message::Invalid => self.count_stray(&line)?,
             }
         }
+    }
+
+    /// Cancels requests whose time has passed.
+    fn give_up(&mut self, method: &str, ids: [Option<u64>; 2]) {
+        for id in ids.into_iter().flatten() {
+            self.cancelled.insert(id);
+            // A request at the start cannot be cancelled, and its session is given up.
+            if method == "tools/call" {
+                self.cancel(id, "the time limit of the call has passed");
+            }
+        }
+    }
+
+    /// Answers a request of the server, which the client does not offer, and adds its method to those `asked` for unless it is a ping.
+    fn refuse_request(&mut self, id: &Value, wanted: &str, asked: &mut Vec<String>) {
+        let answer = match wanted {
+            "ping" => json!({"jsonrpc": "2.0", "id": id, "result": {}}),
+            _ => {
+                let error = json!({"code": -32601, "message": "the client does not offer this"});
+                asked.push(secrets().mask(wanted));
+                json!({"jsonrpc": "2.0", "id": id, "error": error})
+            }
+        };
+        self.process.send(to_line(&answer));
     }
 
     /// Sends a request, and returns its id.

@@ -229,35 +229,10 @@ impl<'a> EpisodeRun<'a> {
                     if !text.is_empty() {
                         self.count_prose(&text);
                     }
-                    let mut limit_reached = false;
-                    for (index, call) in calls.into_iter().enumerate() {
-                        limit_reached = self.calls.len() >= max_calls as usize;
-                        if limit_reached {
-                            let tokens = self.cache.tokens.count(&call.wire_text());
-                            self.billing.add_dropped_output(tokens);
-                            continue;
-                        }
-                        let waited_s = if index == 0 { waited_s } else { 0 };
-                        match self.make_call(call, waited_s, observe) {
-                            Ok(cached) => {
-                                if self.is_program {
-                                    agent.receive_result(cached.answer.call_result());
-                                }
-                                cached_responses.push(cached);
-                            }
-                            Err(error) => return lost(&error, observe),
-                        }
-                    }
-                    let succeeded = cached_responses.iter().any(|cached| cached.answer.took_effect());
-                    if matches!(origin, Origin::Model(_)) && succeeded {
-                        match self.goal_reached() {
-                            Ok(true) => return Ok(Ending::GoalReached),
-                            Ok(false) => {}
-                            Err(error) => return lost(&error, observe),
-                        }
-                    }
-                    if limit_reached {
-                        return Ok(Ending::CallLimit);
+                    match self.make_calls(calls, waited_s, agent, observe, &mut cached_responses) {
+                        Ok(None) => {}
+                        Ok(Some(ending)) => return Ok(ending),
+                        Err(error) => return lost(&error, observe),
                     }
                 }
                 Turn::Message { text } => self.count_prose(&text),
@@ -288,6 +263,39 @@ impl<'a> EpisodeRun<'a> {
                 Turn::TooLong { .. } => return Ok(Ending::TooLong),
             }
         }
+    }
+
+    /// Makes the calls of a turn, and returns the ending if they end the episode.
+    fn make_calls(
+        &mut self,
+        calls: Vec<ToolCall>,
+        waited_s: u32,
+        agent: &mut dyn Agent,
+        observe: &mut dyn FnMut(EpisodeEvent<'_>),
+        cached_responses: &mut Vec<Arc<CachedResponse>>,
+    ) -> Result<Option<Ending>, EnvironmentError> {
+        let max_calls = self.context.scenario.task.max_calls;
+        let is_of_model = matches!(agent.origin(), Origin::Model(_));
+        let mut limit_reached = false;
+        for (index, call) in calls.into_iter().enumerate() {
+            limit_reached = self.calls.len() >= max_calls as usize;
+            if limit_reached {
+                let tokens = self.cache.tokens.count(&call.wire_text());
+                self.billing.add_dropped_output(tokens);
+                continue;
+            }
+            let waited_s = if index == 0 { waited_s } else { 0 };
+            let cached = self.make_call(call, waited_s, observe)?;
+            if self.is_program {
+                agent.receive_result(cached.answer.call_result());
+            }
+            cached_responses.push(cached);
+        }
+        let succeeded = cached_responses.iter().any(|cached| cached.answer.took_effect());
+        if is_of_model && succeeded && self.goal_reached()? {
+            return Ok(Some(Ending::GoalReached));
+        }
+        Ok(limit_reached.then_some(Ending::CallLimit))
     }
 
     /// Returns the time by which the next call must be answered.
@@ -442,16 +450,7 @@ impl<'a> EpisodeRun<'a> {
         let answer = Some(self.answer.as_str());
         let episode = EpisodeState { state: &state, gave_up, succeeded, verified, answer };
         let unmet = self.context.scenario.unmet(&episode);
-        let outcome = match &ending {
-            Ending::Failed(AgentError::Config(_)) => Outcome::Config,
-            Ending::Failed(_) => Outcome::Infra,
-            // One definition for every agent and every ending. Where stopping is right, that it stopped is an expectation.
-            _ if unmet.is_empty() => Outcome::Success,
-            Ending::CallLimit | Ending::TurnLimit | Ending::Incomplete | Ending::TooLong => Outcome::Limit,
-            Ending::Done | Ending::AnsweredInWords { .. } | Ending::GoalReached => Outcome::TaskFail,
-            Ending::GaveUp => Outcome::GaveUp,
-            Ending::Refused => Outcome::Refused,
-        };
+        let outcome = ending.outcome(unmet.is_empty());
         let shown: Vec<String> = unmet.iter().map(ToString::to_string).collect();
         observe(EpisodeEvent::End(outcome, &shown));
         if !self.context.state_is_cheap && unmet.is_empty() {

@@ -4,15 +4,16 @@
 //! reserved before it is sent, and its answer kept when it arrives. A resumed run continues an unfinished episode with its
 //! kept answers, and counts a reservation without an answer by its upper bound, because it may have been paid for.
 
-use std::collections::BTreeMap;
-use std::ops::AddAssign;
+mod spending;
+
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use healbench_core::{EpisodeRecord, NewRequest, Plan, ReceivedAnswer, RequestId, RequestLog, RequestLogError, Usage};
 use healbench_store::{JournalEntry, JournalError, RequestFile, RequestLine, RunDir};
-
-use crate::limits::{Budget, Limits};
 use healbench_tokens::count_tokens;
+
+use self::spending::{Cost, Kept, State, UnderWay};
+use crate::limits::{Budget, Limits};
 
 /// The tokens that are reserved for the answer to a request that does not limit them, unless a longer one was seen.
 const UNLIMITED_ANSWER: u64 = 4096;
@@ -27,105 +28,6 @@ pub(crate) struct Requests {
     state: Mutex<State>,
     /// Notified when a request under way was settled.
     settled: Condvar,
-}
-
-#[derive(Default)]
-struct State {
-    /// `None` until the first request.
-    file: Option<RequestFile>,
-    /// The cost of the episodes with a scored row.
-    finished: Cost,
-    /// Tokens that are, or may be, paid for, and belong to no answer that is kept; by agent.
-    lost: BTreeMap<usize, Usage>,
-    lost_cost: Cost,
-    unfinished: BTreeMap<u64, Unfinished>,
-    /// The tokens of the longest answer.
-    longest_answer: u64,
-    budget_reached: bool,
-}
-
-/// An episode without a scored row.
-#[derive(Default)]
-struct Unfinished {
-    kept: BTreeMap<u32, Kept>,
-    under_way: BTreeMap<u32, UnderWay>,
-    /// The cost of the row of a lost episode. Its answers are kept, and part of this cost.
-    row: Cost,
-}
-
-struct Kept {
-    entry: JournalEntry,
-    key: String,
-    usage: Usage,
-    cost: Cost,
-}
-
-struct UnderWay {
-    entry: JournalEntry,
-    key: String,
-    usage: Usage,
-    /// The cost if the answer is no longer than those seen so far.
-    expected: Cost,
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-struct Cost {
-    usd: f64,
-    tokens: u64,
-}
-
-impl AddAssign for Cost {
-    fn add_assign(&mut self, other: Cost) {
-        self.usd += other.usd;
-        self.tokens = self.tokens.saturating_add(other.tokens);
-    }
-}
-
-impl Cost {
-    fn max(self, other: Cost) -> Cost {
-        Cost { usd: self.usd.max(other.usd), tokens: self.tokens.max(other.tokens) }
-    }
-
-    fn sum(costs: impl IntoIterator<Item = Cost>) -> Cost {
-        let mut total = Cost::default();
-        costs.into_iter().for_each(|cost| total += cost);
-        total
-    }
-
-    /// Returns true if the budget leaves nothing to spend.
-    fn reaches(&self, budget: Budget) -> bool {
-        match budget {
-            Budget::Usd(limit) => self.usd >= limit,
-            Budget::Tokens(limit) => self.tokens >= limit,
-        }
-    }
-
-    fn exceeds(&self, budget: Budget) -> bool {
-        match budget {
-            Budget::Usd(limit) => self.usd > limit,
-            Budget::Tokens(limit) => self.tokens > limit,
-        }
-    }
-}
-
-impl Unfinished {
-    fn cost(&self) -> Cost {
-        Cost::sum(self.kept.values().map(|kept| kept.cost)).max(self.row)
-    }
-}
-
-impl State {
-    /// Returns what was paid for, and may have been.
-    fn spent(&self) -> Cost {
-        let mut spent = Cost::sum(self.unfinished.values().map(Unfinished::cost));
-        spent += self.finished;
-        spent += self.lost_cost;
-        spent
-    }
-
-    fn under_way(&self) -> impl Iterator<Item = &UnderWay> {
-        self.unfinished.values().flat_map(|episode| episode.under_way.values())
-    }
 }
 
 impl Requests {
@@ -386,6 +288,7 @@ impl RequestLog for Requests {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::sync::Arc;
 
     use healbench_core::{

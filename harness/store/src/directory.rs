@@ -3,7 +3,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::integrity::{is_sealed, seal_manifest};
+use crate::seal::{is_sealed, seal_manifest};
 use crate::{FORMAT_VERSION, FileDigest, RunManifest, RunStatus, VerifiedFiles};
 
 /// The directory of one run.

@@ -15,7 +15,6 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{fs, io};
 
-use healbench_core::fingerprint;
 use healbench_files::fingerprint_file;
 use serde::{Deserialize, Serialize};
 
@@ -46,28 +45,6 @@ const RESULT_FILES: [&str; 4] = ["calls.parquet", "episodes.parquet", "responses
 
 /// The extension of files that are not complete.
 const PARTIAL: &str = ".part";
-
-/// The line of a manifest with its hash, which covers all bytes before it. `head -n -2 manifest.json | sha256sum` prints
-/// the same.
-fn manifest_end(text: &str) -> String {
-    format!("  \"digest\": \"{}\"\n}}\n", fingerprint(text.as_bytes()))
-}
-
-/// Adds its hash to the JSON of a manifest.
-pub(crate) fn seal_manifest(json: &str) -> String {
-    let open = json.trim_end().trim_end_matches('}').trim_end();
-    let text = format!("{open},\n");
-    let end = manifest_end(&text);
-    text + &end
-}
-
-/// Returns true if a text is the output of [`seal_manifest`].
-pub(crate) fn is_sealed(text: &[u8]) -> bool {
-    let Ok(text) = str::from_utf8(text) else { return false };
-    let length = manifest_end("").len();
-    let at = text.len().checked_sub(length).filter(|at| text.is_char_boundary(*at));
-    at.is_some_and(|at| manifest_end(&text[..at]) == text[at..])
-}
 
 impl RunManifest {
     /// Returns the names of the files with a hash.
@@ -224,6 +201,7 @@ fn digest(path: PathBuf) -> Result<Option<FileDigest>, RunDirError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::seal::is_sealed;
 
     fn run() -> (tempfile::TempDir, RunDir, RunManifest) {
         let mut manifest: RunManifest = serde_json::from_value(serde_json::json!({

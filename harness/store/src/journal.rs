@@ -16,7 +16,7 @@ use healbench_files::read_bounded_line;
 use serde::{Deserialize, Serialize};
 
 use crate::RunDir;
-use crate::line_file::{JournalEntry, LineFile, io_error};
+use crate::line_file::{JournalEntry, JournalError, LineFile, MAX_LINE_BYTES, io_error};
 use healbench_core::{CallRecord, EpisodeRecord, RecordedTurns, ResponseRecord};
 
 /// The rows and texts of a finished episode.
@@ -30,27 +30,6 @@ pub struct EpisodeResult {
     /// The responses, each once. Those of an episode that costs nothing may be in an earlier result of the same process
     /// instead.
     pub responses: Vec<ResponseRecord>,
-}
-
-/// The reason why a journal or the recorded turns cannot be read or written.
-#[derive(Debug, thiserror::Error)]
-pub enum JournalError {
-    /// A file system operation failed, or a file is not in zstd format.
-    #[error("cannot {operation} `{}`: {source}", path.display())]
-    Io {
-        /// `read`, `write` or `create`.
-        operation: &'static str,
-        path: PathBuf,
-        source: io::Error,
-    },
-    /// A line before the last one was not written by healbench. The other lines are usable if it is removed.
-    #[error("`{}` is damaged in line {line}: {reason}", path.display())]
-    Damaged {
-        path: PathBuf,
-        /// The line, from 1.
-        line: usize,
-        reason: String,
-    },
 }
 
 /// The journal of a run, open for reading and appending.
@@ -189,9 +168,6 @@ pub fn read_recorded_turns_of(
     }
     Ok(found)
 }
-
-/// The maximum size of an episode's line in bytes.
-pub(crate) const MAX_LINE_BYTES: u64 = 256 << 20;
 
 /// Passes the recorded turns of a run to `next`, in file order, until it returns false. Does nothing if the run has
 /// none.

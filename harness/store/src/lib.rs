@@ -9,14 +9,15 @@ mod merge;
 mod progress;
 mod requests;
 mod rounds;
+mod seal;
 
 pub use directory::{MAX_CELLS, NewRunDir, RunDir, RunDirError, RunLock, StoredScenario};
 pub use integrity::{FileDigest, VerifiedFiles};
 pub use journal::{
-    ClosedRecordedTurns, EpisodeResult, Journal, JournalError, RecordedTurnsReader, RecordedTurnsWriter,
-    read_recorded_turns, read_recorded_turns_of, visit_recorded_turns,
+    ClosedRecordedTurns, EpisodeResult, Journal, RecordedTurnsReader, RecordedTurnsWriter, read_recorded_turns,
+    read_recorded_turns_of, visit_recorded_turns,
 };
-pub use line_file::JournalEntry;
+pub use line_file::{JournalEntry, JournalError};
 pub use manifest::{
     CassetteMode, FORMAT_VERSION, ImportedFile, PriceSource, RunManifest, RunStatus, RunTimes, SettingChange,
 };

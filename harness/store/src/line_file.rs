@@ -6,8 +6,29 @@ use healbench_files::{checked_members, line_with_checksum, read_bounded_line};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::JournalError;
-use crate::journal::MAX_LINE_BYTES;
+/// The maximum size of an episode's line in bytes.
+pub(crate) const MAX_LINE_BYTES: u64 = 256 << 20;
+
+/// The reason why a journal or the recorded turns cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// A file system operation failed, or a file is not in zstd format.
+    #[error("cannot {operation} `{}`: {source}", path.display())]
+    Io {
+        /// `read`, `write` or `create`.
+        operation: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
+    /// A line before the last one was not written by healbench. The other lines are usable if it is removed.
+    #[error("`{}` is damaged in line {line}: {reason}", path.display())]
+    Damaged {
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        reason: String,
+    },
+}
 
 /// A file of JSON objects, one on a line, each with a checksum. It survives a killed process: a line that was written in
 /// part is removed when the file is opened again.

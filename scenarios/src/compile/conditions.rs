@@ -1,4 +1,4 @@
-//! Comparisons, operands and computed columns, and the placeholders of texts.
+//! Comparisons and operands, and the placeholders of texts.
 
 use healbench_core::{Object, ValuePath};
 use healbench_engine::definition::{
@@ -6,12 +6,11 @@ use healbench_engine::definition::{
     Write,
 };
 use healbench_engine::placeholders;
-use indexmap::IndexMap;
 use serde_json::Value;
 
 use super::Compiler;
-use super::handlers::{declared_help, is_declared};
 use super::world::Tables;
+use crate::declared::{declared_help, is_declared};
 use crate::file::{RowsFile, WriteFile};
 use crate::locate::child;
 use crate::suggest;
@@ -81,7 +80,7 @@ impl Compiler<'_> {
     }
 
     /// Returns a measure of how far the episode has come, by its name, which stands as a key or as a value.
-    fn progress(&mut self, pointer: &str, name: &str, is_key: bool) -> Option<Progress> {
+    pub(super) fn progress(&mut self, pointer: &str, name: &str, is_key: bool) -> Option<Progress> {
         let known = Progress::named(name);
         if known.is_none() {
             let help = suggest::help(name, Progress::ALL.iter().map(|(name, _)| *name));
@@ -175,7 +174,7 @@ impl Compiler<'_> {
         Some(Comparison(parts))
     }
 
-    fn operand(&mut self, pointer: &str, value: &Value, names: Names<'_>) -> Option<Operand> {
+    pub(super) fn operand(&mut self, pointer: &str, value: &Value, names: Names<'_>) -> Option<Operand> {
         self.check_reference(pointer, value)?;
         match value.as_object().and_then(reference) {
             Some((ROW, path)) => {
@@ -193,7 +192,7 @@ impl Compiler<'_> {
     }
 
     /// Reports `{row: 5}` and `{sent: 5}`, which refer to nothing.
-    fn check_reference(&mut self, pointer: &str, value: &Value) -> Option<()> {
+    pub(super) fn check_reference(&mut self, pointer: &str, value: &Value) -> Option<()> {
         let named = value.as_object().filter(|map| map.len() == 1).and_then(|map| map.iter().next());
         let Some((key, _)) = named.filter(|(key, value)| REFERENCES.contains(&key.as_str()) && !value.is_string())
         else {
@@ -209,7 +208,7 @@ impl Compiler<'_> {
     }
 
     /// Returns the path of an argument, which stands as a key or as a value.
-    fn argument(&mut self, pointer: &str, text: &str, input: &Value, is_key: bool) -> Option<ValuePath> {
+    pub(super) fn argument(&mut self, pointer: &str, text: &str, input: &Value, is_key: bool) -> Option<ValuePath> {
         let path = if is_declared(input, text) { ValuePath::of_name(text) } else { self.path(pointer, text, is_key)? };
         if is_declared(input, path.first()) {
             if let Some((name, known)) = path.undeclared(input) {
@@ -304,102 +303,6 @@ impl Compiler<'_> {
             "update" => Write::Update { table, matching, set },
             _ => Write::Delete { table, matching },
         })
-    }
-
-    pub(super) fn columns(
-        &mut self,
-        pointer: &str,
-        set: &IndexMap<String, Value>,
-        names: Names<'_>,
-    ) -> Option<Vec<(String, Expression)>> {
-        let one = |(column, value): (&String, &Value)| {
-            Some((column.clone(), self.expression(&child(pointer, column), value, names)?))
-        };
-        let all: Vec<_> = set.iter().map(one).collect();
-        all.into_iter().collect()
-    }
-
-    /// Returns a constant, a reference, or a computation: `{add: 1}`, `{sum: "lines[].amount"}`. Any other object is an error.
-    fn expression(&mut self, pointer: &str, value: &Value, names: Names<'_>) -> Option<Expression> {
-        const KNOWN: [&str; 10] = ["row", "sent", "now", "add", "subtract", "sum", "count", "after", "token", "value"];
-        let Some(map) = value.as_object() else { return Some(Expression::Operand(Operand::Constant(value.clone()))) };
-        let (Some((key, inner)), 1) = (map.iter().next(), map.len()) else {
-            let help = format!("write one of {}, or `{{value: …}}` for an object", suggest::list(&KNOWN));
-            self.at_value(pointer, "a computed column has exactly one key", help);
-            return None;
-        };
-        self.check_reference(pointer, value)?;
-        let at = child(pointer, key);
-        match key.as_str() {
-            "row" | "sent" | "now" if inner.is_string() => {
-                Some(Expression::Operand(self.operand(pointer, value, names)?))
-            }
-            "value" => Some(Expression::Operand(Operand::Constant(inner.clone()))),
-            "add" | "subtract" => {
-                let operand = self.operand(&at, inner, names)?;
-                let is_number = match &operand {
-                    Operand::Constant(value) => value.is_number(),
-                    Operand::Sent(path) => path.schema(names.input)["type"] != "string",
-                    Operand::Row(_) | Operand::Now(_) => true,
-                };
-                if !is_number {
-                    self.at_value(&at, format!("`{key}` needs a number"), None);
-                    return None;
-                }
-                Some(if key == "add" { Expression::Add(operand) } else { Expression::Subtract(operand) })
-            }
-            "after" => {
-                let of = inner.as_object().filter(|map| map.len() == 1).and_then(|map| map.iter().next());
-                let Some((measure, more)) = of else {
-                    let help = "write `{after: {seconds: 60}}` or `{after: {calls: 3}}`".to_owned();
-                    self.at_value(&at, "`after` needs one number of calls or of seconds", help);
-                    return None;
-                };
-                let here = child(&at, measure);
-                let operand = self.operand(&here, more, names)?;
-                if matches!(&operand, Operand::Constant(value) if !value.is_number()) {
-                    self.at_value(&here, "`after` needs a number", None);
-                    return None;
-                }
-                Some(Expression::After(self.progress(&here, measure, true)?, operand))
-            }
-            "token" => match inner.as_str() {
-                Some(prefix) => Some(Expression::Token(prefix.to_owned())),
-                None => {
-                    self.at_value(&at, "`token` needs a prefix, which may be empty", None);
-                    None
-                }
-            },
-            "sum" | "count" => {
-                let texts: Vec<&str> = match inner {
-                    Value::String(text) => vec![text],
-                    other => other.as_array().into_iter().flatten().filter_map(Value::as_str).collect(),
-                };
-                let paths: Vec<_> = texts.iter().map(|text| self.argument(&at, text, names.input, false)).collect();
-                let mut paths = paths.into_iter().collect::<Option<Vec<ValuePath>>>()?;
-                if paths.is_empty() {
-                    let help = format!("write `{{{key}: \"lines[].amount\"}}`");
-                    self.at_value(&at, format!("`{key}` needs the path of an argument"), help);
-                    return None;
-                }
-                if key == "count" && (paths.len() > 1 || !paths[0].has_list()) {
-                    let help = format!("write `{{count: \"{}[]\"}}`", paths[0]);
-                    self.at_value(&at, "`count` needs one path to the elements of a list", help);
-                    return None;
-                }
-                let lists = || paths.iter().filter(|path| path.has_list());
-                if lists().zip(lists().skip(1)).any(|(one, next)| !one.shares_list(next)) {
-                    let help = "write paths into the elements of one list".to_owned();
-                    self.at_value(&at, "these paths name the elements of different lists", help);
-                    return None;
-                }
-                Some(if key == "sum" { Expression::Sum(paths) } else { Expression::Count(paths.swap_remove(0)) })
-            }
-            _ => {
-                self.at_key(&at, format!("unknown computation `{key}`"), suggest::help(key, KNOWN));
-                None
-            }
-        }
     }
 
     /// Reports placeholders of a failure that name nothing, and texts that seem to be one.

@@ -11,7 +11,7 @@ use super::tools::{NamedTool, Tools};
 use super::world::Tables;
 use crate::answer::Answer;
 use crate::expectation::{CallPattern, Expectation};
-use crate::file::{AtMostFile, CalledFile, ExpectFile, FaultFile};
+use crate::file::{AtMostFile, CalledFile, CountFile, ExpectFile, FaultFile, OneRowFile, RowFile};
 use crate::locate::child;
 use crate::server::ServerCheck;
 use crate::suggest;
@@ -166,38 +166,17 @@ fn expectation(
     let section = compiler.content.pointer(pointer).cloned().unwrap_or_default();
     let kind = compiler.exactly_one(pointer, &EXPECTATIONS.map(|key| (key, section.get(key).is_some())))?;
     let at = child(pointer, kind);
-    let of = |keys: &[&str]| keys.contains(&kind);
-    let is_of_other = if on_server { of(&OF_THE_SIMULATOR) } else { of(&OF_SERVERS) };
-    if is_of_other {
-        let (environment, others) = match on_server {
-            true => ("a server", &OF_THE_SIMULATOR[..]),
-            false => ("the simulator", &OF_SERVERS[..]),
-        };
-        let possible: Vec<&str> = EXPECTATIONS.into_iter().filter(|key| !others.contains(key)).collect();
-        let help = format!("a scenario of {environment} can expect {}", suggest::list(&possible));
-        compiler.at_key(&at, format!("`{kind}` is not of {environment}"), help);
-        return None;
-    }
+    check_environment(compiler, &at, kind, on_server)?;
     if file.within.is_some() && file.answer.is_none() {
         compiler.at_key(&child(pointer, "within"), "`within` belongs to `answer`", None);
     }
     if let Some(value) = file.answer {
-        let answer = Answer::of(&value, file.within.unwrap_or_default());
-        if answer.is_none() && compiler.is_shaped {
-            let help = "write a number, a text, or a list of them".to_owned();
-            compiler.at_value(&at, "this answer says nothing", help);
-        }
-        return answer.map(Expectation::Answer);
+        return answer(compiler, &at, &value, file.within.unwrap_or_default());
     }
     if let Some(parts) = file.any_of {
         let read = |index| expectation(compiler, &child(&at, index), tables, tools, on_server);
         let read: Vec<Option<Expectation>> = (0..parts.len()).map(read).collect();
-        let parts: Vec<Expectation> = read.into_iter().collect::<Option<_>>()?;
-        if parts.iter().any(|part| matches!(part, Expectation::AnyOf(_))) {
-            compiler.at_value(&at, "`any_of` inside of `any_of`", "write all parts into one".to_owned());
-            return None;
-        }
-        return Some(Expectation::AnyOf(parts));
+        return any_of(compiler, &at, read.into_iter().collect::<Option<_>>()?);
     }
     if let Some(row) = file.verified {
         let exists = compiler.has_table(&child(&at, "in"), &row.table, tables);
@@ -213,47 +192,40 @@ fn expectation(
     if let Some(command) = file.command {
         return Some(Expectation::Server(ServerCheck::Command(command)));
     }
-    if let Some(row) = file.row {
-        let exists = compiler.has_table(&child(&at, "in"), &row.table, tables);
-        expected_columns(compiler, &at, &row.table, &row.matching, tables);
-        let exclusive_key = if row.only { Some(tables.get(&row.table)?.def.key.clone()) } else { None };
-        return exists.then_some(Expectation::State(StateCheck::Row {
-            table: row.table,
-            matching: row.matching,
-            exclusive_key,
-        }));
+    if let Some(OneRowFile { table, matching, only }) = file.row {
+        let exists = has_rows(compiler, &at, &table, &matching, tables);
+        let exclusive_key = if only { Some(tables.get(&table)?.def.key.clone()) } else { None };
+        return exists.then_some(Expectation::State(StateCheck::Row { table, matching, exclusive_key }));
     }
-    if let Some(row) = file.no_row {
-        expected_columns(compiler, &at, &row.table, &row.matching, tables);
-        return compiler
-            .has_table(&child(&at, "in"), &row.table, tables)
-            .then_some(Expectation::State(StateCheck::NoRow { table: row.table, matching: row.matching }));
+    if let Some(RowFile { table, matching }) = file.no_row {
+        let exists = has_rows(compiler, &at, &table, &matching, tables);
+        return exists.then_some(Expectation::State(StateCheck::NoRow { table, matching }));
     }
-    if let Some(count) = file.count {
-        let exists = compiler.has_table(&child(&at, "in"), &count.table, tables);
-        expected_columns(compiler, &at, &count.table, &count.matching, tables);
-        let equals = usize::try_from(count.equals).ok()?;
-        return exists.then_some(Expectation::State(StateCheck::Count {
-            table: count.table,
-            matching: count.matching,
-            equals,
-        }));
+    if let Some(CountFile { table, matching, equals }) = file.count {
+        let exists = has_rows(compiler, &at, &table, &matching, tables);
+        let equals = usize::try_from(equals).ok()?;
+        return exists.then_some(Expectation::State(StateCheck::Count { table, matching, equals }));
     }
     if let Some(table) = file.unchanged {
         return compiler.has_table(&at, &table, tables).then_some(Expectation::State(StateCheck::Unchanged { table }));
     }
+    calls_or_stop(compiler, &at, file, tools)
+}
+
+/// Compiles an expectation on the calls, or else that the agent stops.
+fn calls_or_stop(compiler: &mut Compiler<'_>, at: &str, file: ExpectFile, tools: &Tools) -> Option<Expectation> {
     if let Some(called) = file.called {
-        return pattern(compiler, &at, called, tools).map(Expectation::Called);
+        return pattern(compiler, at, called, tools).map(Expectation::Called);
     }
     if let Some(called) = file.not_called {
-        return pattern(compiler, &at, called, tools).map(Expectation::NotCalled);
+        return pattern(compiler, at, called, tools).map(Expectation::NotCalled);
     }
     if let Some(AtMostFile { calls, tool, action, arguments }) = file.at_most {
-        let pattern = pattern(compiler, &at, CalledFile { tool, action, arguments }, tools)?;
+        let pattern = pattern(compiler, at, CalledFile { tool, action, arguments }, tools)?;
         return Some(Expectation::AtMost(calls, pattern));
     }
     if let Some(called) = file.in_order {
-        let read = |(index, called)| pattern(compiler, &child(&at, index), called, tools);
+        let read = |(index, called)| pattern(compiler, &child(at, index), called, tools);
         let patterns: Vec<Option<CallPattern>> = called.into_iter().enumerate().map(read).collect();
         return patterns.into_iter().collect::<Option<_>>().map(Expectation::InOrder);
     }
@@ -261,10 +233,49 @@ fn expectation(
         Some(true) => Some(Expectation::Stops),
         _ => {
             let help = "leave it out: an agent that can do the task is not expected to stop".to_owned();
-            compiler.at_value(&at, "`stops` can only be true", help);
+            compiler.at_value(at, "`stops` can only be true", help);
             None
         }
     }
+}
+
+/// Reports an expectation that the environment does not have.
+fn check_environment(compiler: &mut Compiler<'_>, at: &str, kind: &str, on_server: bool) -> Option<()> {
+    let (environment, others) = match on_server {
+        true => ("a server", &OF_THE_SIMULATOR[..]),
+        false => ("the simulator", &OF_SERVERS[..]),
+    };
+    if !others.contains(&kind) {
+        return Some(());
+    }
+    let possible: Vec<&str> = EXPECTATIONS.into_iter().filter(|key| !others.contains(key)).collect();
+    let help = format!("a scenario of {environment} can expect {}", suggest::list(&possible));
+    compiler.at_key(at, format!("`{kind}` is not of {environment}"), help);
+    None
+}
+
+fn answer(compiler: &mut Compiler<'_>, at: &str, value: &Value, within: f64) -> Option<Expectation> {
+    let answer = Answer::of(value, within);
+    if answer.is_none() && compiler.is_shaped {
+        let help = "write a number, a text, or a list of them".to_owned();
+        compiler.at_value(at, "this answer says nothing", help);
+    }
+    answer.map(Expectation::Answer)
+}
+
+fn any_of(compiler: &mut Compiler<'_>, at: &str, parts: Vec<Expectation>) -> Option<Expectation> {
+    if parts.iter().any(|part| matches!(part, Expectation::AnyOf(_))) {
+        compiler.at_value(at, "`any_of` inside of `any_of`", "write all parts into one".to_owned());
+        return None;
+    }
+    Some(Expectation::AnyOf(parts))
+}
+
+/// Returns true if the table exists, and reports columns that its rows may lack.
+fn has_rows(compiler: &mut Compiler<'_>, at: &str, table: &str, matching: &Object, tables: &Tables) -> bool {
+    let exists = compiler.has_table(&child(at, "in"), table, tables);
+    expected_columns(compiler, at, table, matching, tables);
+    exists
 }
 
 /// The kinds of expectations.

@@ -1,4 +1,3 @@
-use healbench_core::schema_parts;
 use healbench_engine::definition::{Code, Effects, Filter, Handler, Relation, Rule, Severity, ToolFailure};
 use indexmap::IndexMap;
 use serde_json::Value;
@@ -6,9 +5,9 @@ use serde_json::Value;
 use super::Compiler;
 use super::conditions::Names;
 use super::world::Tables;
-use crate::file::{FailFile, FilterFile, HandlerFile, RequiredFile, RuleFile};
+use crate::declared::{declared_help, is_declared};
+use crate::file::{AllowFile, DenyFile, FailFile, FilterFile, HandlerFile, RequiredFile, RuleFile};
 use crate::locate::child;
-use crate::suggest;
 
 pub(super) fn handler(
     compiler: &mut Compiler<'_>,
@@ -83,13 +82,7 @@ fn kind(
         "select" => {
             let mut filters = filters(compiler, &child(pointer, "filters"), &table, file.filters, input, tables);
             filters.retain(|filter| file.page.is_none() || filter.argument != "cursor");
-            if let Some(size) = file.page
-                && !is_declared(input, "cursor")
-            {
-                let help = "declare an optional argument `cursor` of type string".to_owned();
-                let message = format!("nothing can show more than the first {size} rows");
-                compiler.at_key(&child(pointer, "page"), message, help);
-            }
+            check_cursor(compiler, &child(pointer, "page"), file.page, input);
             Some(Handler::Select { table, filters, page: file.page.and_then(|size| usize::try_from(size).ok()) })
         }
         _ => {
@@ -97,17 +90,33 @@ fn kind(
                 Some(by) => (child(pointer, "by"), by),
                 None => (at, tables.get(&table)?.def.key.clone()),
             };
-            if !is_declared(input, &by) {
-                let message = format!("the input schema declares no argument `{by}` to hold the key");
-                compiler.at_value(&key_pointer, message, declared_help(input, &by));
-                return None;
-            }
+            check_key(compiler, &key_pointer, &by, input)?;
             Some(match kind {
                 "get" => Handler::Get { table, by },
                 "update" => Handler::Update { table, by },
                 _ => Handler::Delete { table, by },
             })
         }
+    }
+}
+
+/// Reports a row without an argument that names it.
+fn check_key(compiler: &mut Compiler<'_>, at: &str, by: &str, input: &Value) -> Option<()> {
+    if !is_declared(input, by) {
+        let message = format!("the input schema declares no argument `{by}` to hold the key");
+        compiler.at_value(at, message, declared_help(input, by));
+        return None;
+    }
+    Some(())
+}
+
+/// Reports pages of which no call can name the second one.
+fn check_cursor(compiler: &mut Compiler<'_>, at: &str, page: Option<u32>, input: &Value) {
+    if let Some(size) = page
+        && !is_declared(input, "cursor")
+    {
+        let help = "declare an optional argument `cursor` of type string".to_owned();
+        compiler.at_key(at, format!("nothing can show more than the first {size} rows"), help);
     }
 }
 
@@ -136,7 +145,7 @@ fn filters(
         }
     }
     let mut filters = Vec::new();
-    for (argument, _) in super::handlers::declared(input) {
+    for (argument, _) in crate::declared::declared(input) {
         match declared.shift_remove(argument) {
             Some(file) => filters.push(Filter {
                 argument: argument.to_owned(),
@@ -215,75 +224,64 @@ fn rule(compiler: &mut Compiler<'_>, pointer: &str, file: RuleFile, names: Names
     ];
     compiler.exactly_one(pointer, &given)?;
     if let Some(RequiredFile { argument }) = file.required {
-        if !is_declared(input, &argument) {
-            let message = format!("the input schema declares no argument `{argument}`");
-            let at = child(&child(pointer, "required"), "argument");
-            compiler.at_value(&at, message, declared_help(input, &argument));
-        }
+        check_argument(compiler, &child(&child(pointer, "required"), "argument"), &argument, input);
         return Some(Rule::Required { argument });
     }
-    if let Some(deny) = file.deny {
-        let at = child(pointer, "deny");
-        let when = compiler.condition(&child(&at, "when"), &deny.when, names);
-        let failure = failure(FailFile {
-            code: deny.code.or_else(|| Some(Code::Forbidden.name().to_owned())),
-            severity: deny.severity,
-            message: deny.message,
-            recovery: deny.recovery,
-            available_actions: deny.available_actions,
-            details: deny.details,
-            retry_after: deny.retry_after,
-            bare: deny.bare,
-            misleading: deny.misleading,
-        });
-        let when = when?;
-        let counted = when.rows.first().filter(|rows| rows.count.needs_one()).map(|rows| rows.table.as_str());
-        let row_of = names.row_of.or(counted);
-        compiler.check_placeholders(&at, &failure, Names { row_of, ..names });
-        return Some(Rule::Deny { unless_role: deny.unless_role, when, failure });
+    if let Some(file) = file.deny {
+        return deny(compiler, &child(pointer, "deny"), file, names);
     }
-    if let Some(allow) = file.allow {
-        if !is_declared(input, &allow.argument) {
-            let message = format!("the input schema declares no argument `{}`", allow.argument);
-            let at = child(&child(pointer, "allow"), "argument");
-            compiler.at_value(&at, message, declared_help(input, &allow.argument));
-        }
-        let otherwise = failure(allow.otherwise);
-        // The message of this rule has a placeholder of its own.
-        let message = otherwise.message.replace("{sent}", "");
-        let checked = ToolFailure { message, ..otherwise.clone() };
-        compiler.check_placeholders(&child(&child(pointer, "allow"), "otherwise"), &checked, names);
-        return Some(Rule::Allow { argument: allow.argument, options: allow.options, otherwise });
+    if let Some(file) = file.allow {
+        return Some(allow(compiler, &child(pointer, "allow"), file, names));
     }
     if let Some(conflict) = file.conflict {
         let at = child(pointer, "conflict");
-        for (index, field) in conflict.fields.iter().enumerate().filter(|(_, field)| !is_declared(input, field)) {
-            let message = format!("the input schema declares no argument `{field}`");
-            compiler.at_value(&child(&child(&at, "fields"), index), message, declared_help(input, field));
+        for (index, field) in conflict.fields.iter().enumerate() {
+            check_argument(compiler, &child(&child(&at, "fields"), index), field, input);
         }
         let exists = compiler.has_table(&child(&at, "table"), &conflict.table, tables);
         return exists.then_some(Rule::Conflict { table: conflict.table, fields: conflict.fields });
     }
     let missing = file.missing?;
     let at = child(pointer, "missing");
-    if !is_declared(input, &missing.argument) {
-        let message = format!("the input schema declares no argument `{}`", missing.argument);
-        compiler.at_value(&child(&at, "argument"), message, declared_help(input, &missing.argument));
-    }
+    check_argument(compiler, &child(&at, "argument"), &missing.argument, input);
     let exists = compiler.has_table(&child(&at, "table"), &missing.table, tables);
     exists.then_some(Rule::Missing { table: missing.table, argument: missing.argument })
 }
 
-/// Returns the declared arguments of an input schema, with their schemas.
-pub(crate) fn declared(input: &Value) -> impl Iterator<Item = (&str, &Value)> {
-    let parts = schema_parts(input, input).into_iter().filter_map(|part| part["properties"].as_object());
-    parts.flatten().map(|(name, schema)| (name.as_str(), schema))
+/// Reports an argument of a rule that the input schema does not declare.
+fn check_argument(compiler: &mut Compiler<'_>, at: &str, argument: &str, input: &Value) {
+    if !is_declared(input, argument) {
+        let message = format!("the input schema declares no argument `{argument}`");
+        compiler.at_value(at, message, declared_help(input, argument));
+    }
 }
 
-pub(super) fn is_declared(input: &Value, argument: &str) -> bool {
-    declared(input).any(|(name, _)| name == argument)
+fn deny(compiler: &mut Compiler<'_>, at: &str, deny: DenyFile, names: Names<'_>) -> Option<Rule> {
+    let when = compiler.condition(&child(at, "when"), &deny.when, names);
+    let failure = failure(FailFile {
+        code: deny.code.or_else(|| Some(Code::Forbidden.name().to_owned())),
+        severity: deny.severity,
+        message: deny.message,
+        recovery: deny.recovery,
+        available_actions: deny.available_actions,
+        details: deny.details,
+        retry_after: deny.retry_after,
+        bare: deny.bare,
+        misleading: deny.misleading,
+    });
+    let when = when?;
+    let counted = when.rows.first().filter(|rows| rows.count.needs_one()).map(|rows| rows.table.as_str());
+    let row_of = names.row_of.or(counted);
+    compiler.check_placeholders(at, &failure, Names { row_of, ..names });
+    Some(Rule::Deny { unless_role: deny.unless_role, when, failure })
 }
 
-pub(super) fn declared_help(input: &Value, argument: &str) -> Option<String> {
-    suggest::help(argument, declared(input).map(|(name, _)| name))
+fn allow(compiler: &mut Compiler<'_>, at: &str, allow: AllowFile, names: Names<'_>) -> Rule {
+    check_argument(compiler, &child(at, "argument"), &allow.argument, names.input);
+    let otherwise = failure(allow.otherwise);
+    // The message of this rule has a placeholder of its own.
+    let message = otherwise.message.replace("{sent}", "");
+    let checked = ToolFailure { message, ..otherwise.clone() };
+    compiler.check_placeholders(&child(at, "otherwise"), &checked, names);
+    Rule::Allow { argument: allow.argument, options: allow.options, otherwise }
 }

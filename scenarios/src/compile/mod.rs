@@ -4,6 +4,7 @@
 mod claims;
 mod conditions;
 mod expect;
+mod expressions;
 mod handlers;
 mod script;
 mod server;
@@ -12,7 +13,6 @@ mod world;
 
 pub(crate) use claims::MAX_CLAIMED;
 pub(crate) use expect::EXPECTATIONS;
-pub(crate) use handlers::declared;
 use healbench_core::{FormerScenario, canonical_json};
 use healbench_engine::contract::ContractAwareness;
 use healbench_engine::definition::{Clock, WorldDef};
@@ -22,11 +22,11 @@ use serde_json::{Value, json};
 use crate::Diagnostic;
 use crate::diagnostic::MAX_PROBLEMS;
 use crate::file::{SelfHealingFile, TaskFile};
-use crate::load::document_of;
 use crate::locate::{Document, child};
-use crate::scenario::{Scenario, Source, Task};
+use crate::scenario::{Scenario, Task};
 use crate::schedule::WorldSummaryCache;
 use crate::server::Server;
+use crate::source::Source;
 use crate::suggest;
 
 /// The state of the conversion of one file.
@@ -154,7 +154,7 @@ fn ids(
     if former.is_some() && former == id {
         compiler.at_value("/renamed_from", "this is the id that the scenario has", None);
     }
-    let text = former.as_ref().and_then(|former| document_of(source)?.before_rename(former));
+    let text = former.as_ref().and_then(|former| source.document()?.before_rename(former));
     let sha256 = text.map(|text| Source::hash(&text, server.map(|server| &*server.tools_text)));
     // Without the text of before, results in baselines are those of another text; the draws stay.
     (id, former.map(|id| FormerScenario { id, sha256: sha256.unwrap_or_default() }))

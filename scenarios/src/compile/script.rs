@@ -3,14 +3,15 @@ use std::collections::BTreeMap;
 use healbench_core::{DrawKey, Object, RecordQuery, Seed, Step, ToolCall, ValuePath};
 use healbench_engine::IssueKind;
 use healbench_engine::definition::{Action, Tool, WorldDef};
+use indexmap::IndexMap;
 use jsonschema::Validator;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::Value;
 
-use super::handlers::declared_help;
 use super::tools::Tools;
 use super::{Compiler, short_json};
-use crate::file::{MistakeFile, StepFile};
+use crate::declared::declared_help;
+use crate::file::{CallFile, FindFile, MistakeFile, StepFile};
 use crate::locate::child;
 use crate::mistakes::{self, MistakeKind, MistakeParams, MistakePart, MutationPlan, Target};
 use crate::schedule::{PlannedStep, WorldSummary, mutated_step};
@@ -43,18 +44,7 @@ fn step(
     let file: StepFile = compiler.section(pointer)?;
     let at = child(pointer, "call");
     let reference = compiler.resolve_action(&at, &file.call.tool, file.call.action.as_deref(), tools);
-    let mut find = BTreeMap::new();
-    for (argument, query) in file.find {
-        match place_of(&argument, &file.call.arguments) {
-            Some(place) => _ = find.insert(place, RecordQuery { column: query.column, matching: query.matching }),
-            None => {
-                let known = file.call.arguments.keys().map(String::as_str);
-                let noun = if argument.contains(['.', '[']) { "one value" } else { "argument" };
-                let message = format!("the call has no {noun} `{argument}` to find");
-                compiler.at_key(&child(&child(pointer, "find"), &argument), message, suggest::help(&argument, known));
-            }
-        }
-    }
+    let find = found_records(compiler, &child(pointer, "find"), file.find, &file.call.arguments);
     let reference = reference?;
     let tool = reference.tool.tool.as_ref()?;
     // An action that the tool lacks is invalid, and its own problems are reported.
@@ -94,26 +84,51 @@ fn step(
         }
         None => None,
     };
-    let call = |tool: &Tool, action: &Action, sent: Object| {
-        let discriminator = tool.discriminator.iter().map(|field| (field.clone(), action.name.clone().into()));
-        ToolCall::new(&tool.name, Value::Object(discriminator.chain(sent).collect()))
-    };
     let mut alternatives = Vec::new();
     for (index, other) in file.alternatives.into_iter().enumerate() {
-        let at = child(&child(pointer, "alternatives"), index);
-        let reference = compiler.resolve_action(&at, &other.tool, other.action.as_deref(), tools)?;
-        let tool = reference.tool.tool.as_ref()?;
-        let action = tool.actions.iter().find(|action| Some(&action.name) == reference.action.as_ref())?;
-        let validator = compile_schema(&action.input)?;
-        if !is_valid_intended_call(compiler, &child(&at, "arguments"), &other.arguments, tool, action, &validator) {
-            return None;
-        }
-        alternatives.push(call(tool, action, other.arguments));
+        alternatives.push(alternative(compiler, &child(&child(pointer, "alternatives"), index), other, tools)?);
     }
-    let intended = call(tool, action, file.call.arguments.clone());
+    let intended = call_of(tool, action, file.call.arguments.clone());
     let draft = intended.clone();
     let step = Step { draft, intended, find, fails: file.fails, optional: file.optional, twice: false, alternatives };
     Some(PlannedStep::new(step, mistakes?, draw))
+}
+
+/// Returns what records have to provide, by the place of the value in the arguments.
+fn found_records(
+    compiler: &mut Compiler<'_>,
+    pointer: &str,
+    files: IndexMap<String, FindFile>,
+    arguments: &Object,
+) -> BTreeMap<String, RecordQuery> {
+    let mut find = BTreeMap::new();
+    for (argument, query) in files {
+        match place_of(&argument, arguments) {
+            Some(place) => _ = find.insert(place, RecordQuery { column: query.column, matching: query.matching }),
+            None => {
+                let known = arguments.keys().map(String::as_str);
+                let noun = if argument.contains(['.', '[']) { "one value" } else { "argument" };
+                let message = format!("the call has no {noun} `{argument}` to find");
+                compiler.at_key(&child(pointer, &argument), message, suggest::help(&argument, known));
+            }
+        }
+    }
+    find
+}
+
+/// Compiles a call that does as well as the intended one.
+fn alternative(compiler: &mut Compiler<'_>, at: &str, other: CallFile, tools: &Tools) -> Option<ToolCall> {
+    let reference = compiler.resolve_action(at, &other.tool, other.action.as_deref(), tools)?;
+    let tool = reference.tool.tool.as_ref()?;
+    let action = tool.actions.iter().find(|action| Some(&action.name) == reference.action.as_ref())?;
+    let validator = compile_schema(&action.input)?;
+    is_valid_intended_call(compiler, &child(at, "arguments"), &other.arguments, tool, action, &validator)
+        .then(|| call_of(tool, action, other.arguments))
+}
+
+fn call_of(tool: &Tool, action: &Action, sent: Object) -> ToolCall {
+    let discriminator = tool.discriminator.iter().map(|field| (field.clone(), action.name.clone().into()));
+    ToolCall::new(&tool.name, Value::Object(discriminator.chain(sent).collect()))
 }
 
 /// Returns the place of a value in the arguments as [`Step::find`] has it: an argument's name, or a dotted path such as `lines.0.sku`.

@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 
 use super::Compiler;
 use super::conditions::Names;
-use super::handlers::{declared, handler, is_declared, rules, warning};
+use super::handlers::{handler, rules, warning};
 use super::world::Tables;
+use crate::declared::{declared, is_declared};
 use crate::file::{ActionFile, EntitlementFile, PresenterFile, PreviousActionFile, PreviousFile, ToolFile};
 use crate::locate::child;
 use crate::suggest;

@@ -4,8 +4,8 @@ use healbench_core::canonical_json;
 use healbench_engine::definition::TableDef;
 use serde_json::Value;
 
-use super::handlers::declared;
 use super::{Compiler, short_json};
+use crate::declared::declared;
 use crate::file::{FieldFile, GenerateFile, TableFile};
 use crate::generate::{ColumnGenerator, Sequence, TablePlan};
 use crate::locate::child;

@@ -17,11 +17,14 @@ use serde_json::Value;
 
 pub(crate) use claim::{ClaimFile, SpanFile};
 pub(crate) use effects::{RowsFile, WriteFile};
-pub(crate) use script::{AtMostFile, CalledFile, ExpectFile, FaultFile, MistakeFile, StepFile};
+pub(crate) use script::{
+    AtMostFile, CallFile, CalledFile, CountFile, ExpectFile, FaultFile, FindFile, MistakeFile, OneRowFile, RowFile,
+    StepFile,
+};
 pub(crate) use server::ServerFile;
 pub(crate) use tool::{
-    ActionFile, EntitlementFile, FailFile, FilterFile, HandlerFile, PresenterFile, PreviousActionFile, PreviousFile,
-    RequiredFile, RuleFile, ToolFile,
+    ActionFile, AllowFile, DenyFile, EntitlementFile, FailFile, FilterFile, HandlerFile, PresenterFile,
+    PreviousActionFile, PreviousFile, RequiredFile, RuleFile, ToolFile,
 };
 pub(crate) use world::{FieldFile, GenerateFile, TableFile, WorldFile};
 

@@ -27,7 +27,7 @@ use healbench_engine::definition::{Action, Rule, Tool, WorldDef};
 use jsonschema::Validator;
 use serde_json::Value;
 
-use crate::compile::declared;
+use crate::declared::declared;
 
 /// The step that a mistake changes.
 pub(crate) struct Target<'a> {

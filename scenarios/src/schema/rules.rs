@@ -17,9 +17,16 @@ const ID: &str = r"^[^\s!-,/:-@\[-^`{-~]+(/[^\s!-,/:-@\[-^`{-~]+)*$";
 const SEQUENCE: &str = r"^((?!\{n)[\s\S])*\{n(:00*(1?[0-9]|20))?\}((?!\{n)[\s\S])*$";
 const META_SCHEMA: &str = "https://json-schema.org/draft/2020-12/schema";
 
-/// Returns the rules of each definition; the empty name is the file.
-pub(super) fn rules() -> Vec<(&'static str, Value)> {
-    let severity_of_warning = json!({"properties": {"warning": {"properties": {"severity": {"const": "warning"}}}}});
+/// A rule and the definition that it is of; the empty name is the file.
+type Rule = (&'static str, Value);
+
+/// Returns the rules of each definition.
+pub(super) fn rules() -> Vec<Rule> {
+    [of_file(), of_tools(), of_rows_and_expectations(), of_servers_and_claims()].concat()
+}
+
+/// Returns the rules of the file as a whole.
+fn of_file() -> Vec<Rule> {
     vec![
         ("", exactly_one(&["tools", "server"])),
         (
@@ -39,6 +46,13 @@ pub(super) fn rules() -> Vec<(&'static str, Value)> {
                 "then": {"properties": {"tools": none_of(&["wait"])}},
             }),
         ),
+    ]
+}
+
+/// Returns the rules of tools, their actions and handlers.
+fn of_tools() -> Vec<Rule> {
+    let severity_of_warning = json!({"properties": {"warning": {"properties": {"severity": {"const": "warning"}}}}});
+    vec![
         ("ToolFile", json!({"properties": {"actions": {"propertyNames": {"minLength": 1}}}})),
         (
             "ToolFile",
@@ -71,6 +85,12 @@ pub(super) fn rules() -> Vec<(&'static str, Value)> {
                 "also": {"not": {"anyOf": [{"required": ["select"]}, {"required": ["get"]}, {"required": ["fail"]}]}},
             }}),
         ),
+    ]
+}
+
+/// Returns the rules of writes, rules, tables and expectations.
+fn of_rows_and_expectations() -> Vec<Rule> {
+    vec![
         ("WriteFile", exactly_one(&["insert", "update", "delete"])),
         ("RuleFile", exactly_one(&["required", "deny", "allow", "conflict", "missing"])),
         ("WorldFile", json!({"propertyNames": {"minLength": 1}})),
@@ -84,6 +104,12 @@ pub(super) fn rules() -> Vec<(&'static str, Value)> {
         ),
         ("ExpectFile", exactly_one(&crate::compile::EXPECTATIONS)),
         ("ExpectFile", json!({"properties": {"stops": {"const": true}}, "dependentRequired": {"within": ["answer"]}})),
+    ]
+}
+
+/// Returns the rules of servers and claims.
+fn of_servers_and_claims() -> Vec<Rule> {
+    vec![
         ("ServerFile", exactly_one(&["command", "url"])),
         (
             "ServerFile",

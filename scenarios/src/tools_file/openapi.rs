@@ -67,23 +67,7 @@ impl<'a> ToolReader<'a> {
                 properties.insert(name.to_owned(), schema);
             }
         }
-        if let Some((at, is_required)) = self.content(&child(&entry.pointer, "requestBody")) {
-            let body = self.schema(&at, &mut defs, 0);
-            let root = json!({"$defs": defs});
-            let parts = schema_parts(&body, &root);
-            let fields = || parts.iter().filter_map(|part| part["properties"].as_object()).flatten();
-            let is_choice = |part: &&Value| part.get("anyOf").is_some() || part.get("oneOf").is_some();
-            let is_flat = fields().next().is_some() && !parts.iter().any(is_choice);
-            if is_flat && !fields().any(|(name, _)| properties.contains_key(name)) {
-                let names = parts.iter().filter_map(|part| part["required"].as_array()).flatten();
-                let names = names.filter_map(Value::as_str).filter(|_| is_required).map(str::to_owned);
-                required.extend(names);
-                properties.extend(fields().map(|(name, schema)| (name.clone(), schema.clone())));
-            } else {
-                required.extend(is_required.then(|| "body".to_owned()));
-                properties.insert("body".to_owned(), body);
-            }
-        }
+        self.add_body(&entry.pointer, &mut properties, &mut required, &mut defs);
         let mut input = json!({"type": "object", "properties": properties, "required": required});
         // Of the definitions, those that are still referred to.
         let texts = |input: &Value, defs: &Object| format!("{input}{defs:?}");
@@ -107,6 +91,26 @@ impl<'a> ToolReader<'a> {
         };
         let description = text("summary").or_else(|| text("description")).unwrap_or_default();
         Some(Tool { name: entry.key.clone()?, description, actions: vec![action], ..Tool::default() })
+    }
+
+    /// Adds the fields of a body, or the body as one argument if it has none, or one with the name of a parameter.
+    fn add_body(&mut self, operation: &str, properties: &mut Object, required: &mut Vec<String>, defs: &mut Object) {
+        let Some((at, is_required)) = self.content(&child(operation, "requestBody")) else { return };
+        let body = self.schema(&at, defs, 0);
+        let root = json!({"$defs": defs});
+        let parts = schema_parts(&body, &root);
+        let fields = || parts.iter().filter_map(|part| part["properties"].as_object()).flatten();
+        let is_choice = |part: &&Value| part.get("anyOf").is_some() || part.get("oneOf").is_some();
+        let is_flat = fields().next().is_some() && !parts.iter().any(is_choice);
+        if is_flat && !fields().any(|(name, _)| properties.contains_key(name)) {
+            let names = parts.iter().filter_map(|part| part["required"].as_array()).flatten();
+            let names = names.filter_map(Value::as_str).filter(|_| is_required).map(str::to_owned);
+            required.extend(names);
+            properties.extend(fields().map(|(name, schema)| (name.clone(), schema.clone())));
+        } else {
+            required.extend(is_required.then(|| "body".to_owned()));
+            properties.insert("body".to_owned(), body);
+        }
     }
 
     /// Returns an example of the first successful answer.

@@ -57,6 +57,17 @@ pub fn markdown(report: &AuditReport, changes: Option<&[Change]>) -> String {
             format!("| {} |", cells.join(" | "))
         }));
     }
+    lines.extend(finding_lines(report));
+    if !report.notes.is_empty() {
+        lines.push(String::new());
+        lines.extend(report.notes.iter().map(|note| format!("- {}", escape_markdown(&line(note)))));
+    }
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+fn finding_lines(report: &AuditReport) -> Vec<String> {
+    let mut lines = Vec::new();
     if !report.findings.is_empty() {
         lines.push(String::new());
         lines.push("### Findings".to_owned());
@@ -73,12 +84,7 @@ pub fn markdown(report: &AuditReport, changes: Option<&[Change]>) -> String {
         let item = if examples.len() > 1 { "  - " } else { "  " };
         lines.extend(examples.iter().map(|example| format!("{item}{}", escape_markdown(example))));
     }
-    if !report.notes.is_empty() {
-        lines.push(String::new());
-        lines.extend(report.notes.iter().map(|note| format!("- {}", escape_markdown(&line(note)))));
-    }
-    lines.push(String::new());
-    lines.join("\n")
+    lines
 }
 
 fn template_lines(number: usize, template: &Template) -> Vec<String> {

@@ -33,6 +33,30 @@ pub fn terminal(report: &AuditReport, changes: Option<&[Change]>) -> String {
             lines.extend(table(&heads, &rows));
         }
     }
+    lines.extend(finding_lines(report));
+    if let Some(changes) = changes {
+        lines.push(String::new());
+        lines.push(
+            if changes.is_empty() { "Nothing changed since the baseline" } else { "Since the baseline" }.to_owned(),
+        );
+        lines.extend(changes.iter().map(|change| {
+            format!("  {} {}", if change.is_worse { "worse " } else { "other " }, plain_text(&change.text))
+        }));
+    }
+    if !report.notes.is_empty() {
+        lines.push(String::new());
+        lines.extend(report.notes.iter().map(|note| line(note)));
+    }
+    if let Some(answer) = answer(report) {
+        lines.push(String::new());
+        lines.push(answer);
+    }
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+fn finding_lines(report: &AuditReport) -> Vec<String> {
+    let mut lines = Vec::new();
     if !report.findings.is_empty() {
         lines.push(String::new());
         lines.push("Findings".to_owned());
@@ -57,25 +81,7 @@ pub fn terminal(report: &AuditReport, changes: Option<&[Change]>) -> String {
         ));
         lines.extend(examples(&found).iter().map(|example| format!("           {example}")));
     }
-    if let Some(changes) = changes {
-        lines.push(String::new());
-        lines.push(
-            if changes.is_empty() { "Nothing changed since the baseline" } else { "Since the baseline" }.to_owned(),
-        );
-        lines.extend(changes.iter().map(|change| {
-            format!("  {} {}", if change.is_worse { "worse " } else { "other " }, plain_text(&change.text))
-        }));
-    }
-    if !report.notes.is_empty() {
-        lines.push(String::new());
-        lines.extend(report.notes.iter().map(|note| line(note)));
-    }
-    if let Some(answer) = answer(report) {
-        lines.push(String::new());
-        lines.push(answer);
-    }
-    lines.push(String::new());
-    lines.join("\n")
+    lines
 }
 
 fn template_lines(number: usize, template: &Template) -> Vec<String> {

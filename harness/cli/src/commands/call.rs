@@ -34,31 +34,7 @@ pub(crate) fn call(args: &CallArgs, terminal: &Terminal) -> Result<ExitStatus, C
     let conditions = conditions_of(&args.conditions, EnvironmentKind::Simulator, &files)?;
     let conditions = vary(conditions, &args.conditions.vary, &files)?;
     let lockfile = files.lockfile(&conditions)?;
-    let (tools, world, awareness) = match (&args.scenario, &args.tools) {
-        (Some(path), _) => {
-            let mut scenario = load_single_scenario(path, terminal)?;
-            if let Some(lockfile) = &lockfile {
-                add_lockfile(&mut scenario.awareness, lockfile, &scenario.id)?;
-            }
-            if scenario.server.is_some() {
-                return Err(CliError::new(format_args!("`{}` runs on a server, not in the simulator", scenario.id))
-                    .help("run it, and look at its calls with `healbench show`"));
-            }
-            let world = scenario.world(Seed(args.conditions.seed), 0);
-            (scenario.tools, world, scenario.awareness)
-        }
-        (None, Some(path)) => {
-            let mut awareness = ContractAwareness::default();
-            if let Some(lockfile) = &lockfile {
-                add_lockfile(&mut awareness, lockfile, TOOLS)?;
-            }
-            (tools(path, terminal)?.tools, WorldDef::default(), awareness)
-        }
-        (None, None) => {
-            return Err(CliError::new("neither a scenario nor tools are given")
-                .help("name a file with `--scenario` or `--tools`"));
-        }
-    };
+    let (tools, world, awareness) = simulated(args, lockfile.as_deref(), terminal)?;
     let is_text = conditions.len() > 1 || args.read;
     let given = args.output.as_ref();
     let output = given.map_or(if is_text { CallOutput::Text } else { CallOutput::Json }, |output| output.renderer);
@@ -93,6 +69,39 @@ pub(crate) fn call(args: &CallArgs, terminal: &Terminal) -> Result<ExitStatus, C
         write_atomically(file, &results.collected)?;
     }
     Ok(status)
+}
+
+/// Returns the tools of the scenario or of the file that is named, the initial state, and the contract changes that errors show.
+fn simulated(
+    args: &CallArgs,
+    lockfile: Option<&Path>,
+    terminal: &Terminal,
+) -> Result<(Vec<Tool>, WorldDef, ContractAwareness), CliError> {
+    match (&args.scenario, &args.tools) {
+        (Some(path), _) => {
+            let mut scenario = load_single_scenario(path, terminal)?;
+            if let Some(lockfile) = lockfile {
+                add_lockfile(&mut scenario.awareness, lockfile, &scenario.id)?;
+            }
+            if scenario.server.is_some() {
+                return Err(CliError::new(format_args!("`{}` runs on a server, not in the simulator", scenario.id))
+                    .help("run it, and look at its calls with `healbench show`"));
+            }
+            let world = scenario.world(Seed(args.conditions.seed), 0);
+            Ok((scenario.tools, world, scenario.awareness))
+        }
+        (None, Some(path)) => {
+            let mut awareness = ContractAwareness::default();
+            if let Some(lockfile) = lockfile {
+                add_lockfile(&mut awareness, lockfile, TOOLS)?;
+            }
+            Ok((tools(path, terminal)?.tools, WorldDef::default(), awareness))
+        }
+        (None, None) => {
+            Err(CliError::new("neither a scenario nor tools are given")
+                .help("name a file with `--scenario` or `--tools`"))
+        }
+    }
 }
 
 pub(super) fn load_single_scenario(path: &Path, terminal: &Terminal) -> Result<Scenario, CliError> {

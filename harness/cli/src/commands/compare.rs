@@ -15,8 +15,9 @@ use healbench_store::{RunDir, RunManifest, RunStatus};
 use healbench_text::{part_of, shell_quote};
 
 use super::errors::{self, ErrorsRequest};
+use super::one_state::{of_one_state, until_one_state};
 use super::outputs;
-use super::report::{name_pages, of_one_state, run_page, until_one_state};
+use super::report::{name_pages, run_page};
 use super::scenario_changes::scenario_changes;
 use crate::args::{CompareArgs, ComparisonForm, ErrorForm};
 use crate::error::{CliError, ErrorKind, ExitStatus};

@@ -7,8 +7,8 @@ use healbench_render::{ErrorOptions, errors as render_errors, errors_csv, errors
 use healbench_store::{RunDir, RunManifest, RunStatus};
 use healbench_text::{part_of, shell_quote};
 
+use super::one_state::{of_one_state, until_one_state};
 use super::outputs;
-use super::report::{of_one_state, until_one_state};
 use crate::args::{ErrorForm, ErrorSources, ErrorsArgs};
 use crate::error::{CliError, ExitStatus};
 use crate::terminal::Terminal;

@@ -14,7 +14,7 @@ use healbench_text::{plain_text, shell_quote};
 
 use super::outputs;
 
-use super::report::{of_one_state, until_one_state};
+use super::one_state::{of_one_state, until_one_state};
 use crate::args::{GateArgs, GateRenderer};
 use crate::error::{CliError, ErrorKind, ExitStatus};
 use crate::terminal::Terminal;

@@ -13,14 +13,14 @@ use healbench_render::Detail;
 use healbench_scenarios::Source;
 use healbench_store::{
     CassetteMode, RecordedTurnsReader, RecordedTurnsWriter, RunDir, RunDirError, RunManifest, RunStatus, ShardState,
-    StoredScenario, merge_manifests, survey,
+    StoredScenario, SurveyedShard, merge_manifests, survey,
 };
 use healbench_text::{pluralize, shell_quote};
 
 use super::gate::refuse_trace;
 use super::hook::on_complete;
 use super::report;
-use super::shards::find_shards;
+use super::shards::{FoundShard, find_shards};
 use crate::args::MergeArgs;
 use crate::error::{CliError, ExitStatus};
 use crate::signals::{LIMIT, exit, on_signal, supervisor};
@@ -35,18 +35,7 @@ pub(crate) fn merge(args: &MergeArgs, terminal: &Terminal) -> Result<ExitStatus,
         Some(manifest) => refuse_trace(&shard.path, manifest),
         None => Ok(()),
     })?;
-    for shard in &mut found {
-        // Everything that is merged was compared with its hash.
-        match RunDir::open(&shard.path) {
-            Err(error @ RunDirError::Damaged { .. }) if !args.partial && args.runs.contains(&shard.path) => {
-                return Err(error.into());
-            }
-            Err(error) if shard.state == ShardState::Complete => {
-                shard.state = ShardState::Damaged(error.to_string());
-            }
-            _ => {}
-        }
-    }
+    note_damage(args, &mut found)?;
     let (mut manifest, shards) = merge_manifests(survey(found), args.partial)?;
     let mut runs: Vec<(RunDir, RunManifest)> = Vec::new();
     for shard in shards {
@@ -54,32 +43,12 @@ pub(crate) fn merge(args: &MergeArgs, terminal: &Terminal) -> Result<ExitStatus,
     }
     manifest.command = crate::command_line();
     merge_recordings(args, &runs, &mut manifest, terminal)?;
-    let mut texts = Vec::new();
-    for (index, scenario) in manifest.plan.scenarios.iter().enumerate() {
-        for (run, _) in &runs {
-            let (text, extension) = run.scenario_text(index, &scenario.id)?;
-            let tools = run.server_tools(index, &scenario.id)?;
-            if Source::hash(&text, tools.as_deref()) != scenario.sha256 {
-                return Err(CliError::scenario_changed(&scenario.id));
-            }
-            if texts.len() == index {
-                texts.push((scenario.id.clone(), extension, text, tools));
-            }
-        }
-    }
+    let texts = scenario_texts(&manifest, &runs)?;
     let sources: Vec<StoredScenario<'_>> = texts
         .iter()
         .map(|(id, extension, text, tools)| StoredScenario { id, extension, text, server_tools: tools.as_deref() })
         .collect();
-    let has_lockfile = manifest.plan.conditions.iter().any(|condition| condition.values.contract.lock.is_some());
-    let lockfile = match runs.first().filter(|_| has_lockfile) {
-        Some((run, _)) => {
-            let path = run.lockfile_path();
-            let text = healbench_files::read_stored_text(&path, healbench_files::MAX_GENERATED_BYTES);
-            Some(text.map_err(|source| CliError::read(&path, &source))?)
-        }
-        None => None,
-    };
+    let lockfile = lockfile(&manifest, &runs)?;
     // The run has its name once it is complete.
     let new = RunDir::create(&args.out, &mut manifest, &sources, lockfile.as_deref())?;
     let merged = new.run();
@@ -107,6 +76,57 @@ pub(crate) fn merge(args: &MergeArgs, terminal: &Terminal) -> Result<ExitStatus,
     let missing: Vec<u32> = (1..=shards.count()).filter(|number| !shards.numbers().contains(number)).collect();
     terminal.warn(&format!("partial: shards {} of {} are missing", format_numbers(&missing), shards.count()));
     Ok(ExitStatus::Incomplete)
+}
+
+/// Compares the files of shards with their hashes. Damage of a shard that was named is an error, unless others suffice.
+fn note_damage(args: &MergeArgs, found: &mut [SurveyedShard<FoundShard>]) -> Result<(), CliError> {
+    for shard in found {
+        // Everything that is merged was compared with its hash.
+        match RunDir::open(&shard.path) {
+            Err(error @ RunDirError::Damaged { .. }) if !args.partial && args.runs.contains(&shard.path) => {
+                return Err(error.into());
+            }
+            Err(error) if shard.state == ShardState::Complete => {
+                shard.state = ShardState::Damaged(error.to_string());
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The id of a scenario, the extension and the text of its file, and the tools of its server.
+type ScenarioText = (String, &'static str, String, Option<String>);
+
+/// Returns the texts of the scenarios, which have to be those of the plan in all runs.
+fn scenario_texts(manifest: &RunManifest, runs: &[(RunDir, RunManifest)]) -> Result<Vec<ScenarioText>, CliError> {
+    let mut texts = Vec::new();
+    for (index, scenario) in manifest.plan.scenarios.iter().enumerate() {
+        for (run, _) in runs {
+            let (text, extension) = run.scenario_text(index, &scenario.id)?;
+            let tools = run.server_tools(index, &scenario.id)?;
+            if Source::hash(&text, tools.as_deref()) != scenario.sha256 {
+                return Err(CliError::scenario_changed(&scenario.id));
+            }
+            if texts.len() == index {
+                texts.push((scenario.id.clone(), extension, text, tools));
+            }
+        }
+    }
+    Ok(texts)
+}
+
+/// Returns the text of the lockfile that the runs compared contracts with, if the plan has one.
+fn lockfile(manifest: &RunManifest, runs: &[(RunDir, RunManifest)]) -> Result<Option<String>, CliError> {
+    let has_lockfile = manifest.plan.conditions.iter().any(|condition| condition.values.contract.lock.is_some());
+    match runs.first().filter(|_| has_lockfile) {
+        Some((run, _)) => {
+            let path = run.lockfile_path();
+            let text = healbench_files::read_stored_text(&path, healbench_files::MAX_GENERATED_BYTES);
+            text.map(Some).map_err(|source| CliError::read(&path, &source))
+        }
+        None => Ok(None),
+    }
 }
 
 /// The directory that is being written under a temporary name.

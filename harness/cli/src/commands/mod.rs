@@ -18,6 +18,7 @@ pub(crate) mod man;
 pub(crate) mod merge;
 pub(crate) mod moves;
 pub(crate) mod new;
+mod one_state;
 mod outputs;
 pub(crate) mod plan;
 pub(crate) mod proxy;

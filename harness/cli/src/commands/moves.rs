@@ -12,8 +12,8 @@ use healbench_render::{calibration, json, prediction, profile_toml, verdict_sent
 use healbench_store::{RunDir, RunManifest};
 use healbench_text::shell_quote;
 
+use super::one_state::{of_one_state, until_one_state};
 use super::outputs;
-use super::report::{of_one_state, until_one_state};
 use crate::args::{CalibrateArgs, ErrorSources, MoveArgs, PredictArgs, TextForm};
 use crate::error::{CliError, ErrorKind, ExitStatus};
 use crate::load::load_profile_file;

@@ -4,11 +4,12 @@ use healbench_frames::Rows;
 use healbench_render as render;
 use healbench_render::html::{self, RunPage, TracePage, Transcripts};
 use healbench_render::{Detail, TerminalOptions};
-use healbench_store::{RunDir, RunDirError, RunManifest, RunStatus};
+use healbench_store::{RunDir, RunManifest, RunStatus};
 use healbench_text::shell_quote;
 
 use super::errors::{self, ErrorsRequest};
 use super::inspect::{check_folder, write_logs};
+use super::one_state::{of_one_state, until_one_state};
 use super::outputs;
 use super::transcript::each_transcript;
 use crate::args::{ErrorForm, Output, ReportArgs, ReportForm};
@@ -91,35 +92,6 @@ pub(super) fn name_pages<R: PartialEq>(outputs: &[Output<R>], page: R, terminal:
     for file in outputs.iter().filter(|output| output.renderer == page).filter_map(|output| output.file.as_ref()) {
         terminal.note(&format!("page: {}", shell_quote(&file.to_string_lossy())));
     }
-}
-
-/// Returns what is read of a run, or that it is being written if `run --resume` has replaced files meanwhile: rows of one file would
-/// not be those of another.
-pub(crate) fn of_one_state<T>(
-    run: &RunDir,
-    manifest: &RunManifest,
-    read: impl FnOnce() -> Result<T, CliError>,
-) -> Result<T, CliError> {
-    let found = read();
-    match run.was_replaced(manifest) {
-        true => Err(CliError::from(RunDirError::Locked(run.path().to_owned())).kind(ErrorKind::Replaced)),
-        false => found,
-    }
-}
-
-/// The number of times that a run is read while another process replaces its files.
-const READINGS: usize = 5;
-
-/// Executes a command that reads runs, and again if one was of two states. It prints no result before it has read them.
-pub(super) fn until_one_state<T>(mut command: impl FnMut() -> Result<T, CliError>) -> Result<T, CliError> {
-    let mut done = command();
-    for _ in 1..READINGS {
-        match done {
-            Err(error) if error.kind == ErrorKind::Replaced => done = command(),
-            done => return done,
-        }
-    }
-    done
 }
 
 /// Renders the page of a run, which `view` serves or a file holds.

@@ -77,6 +77,16 @@ pub(crate) fn slurm(args: &SlurmArgs, terminal: &Terminal) -> Result<ExitStatus,
         fs::create_dir_all(&folder).map_err(|source| CliError::write(&folder, &source))?;
     }
     let scripts = Scripts::new(args, dir, count, args.record && has_models)?;
+    write_scripts(&scripts)?;
+    let dir = shell_quote(&args.dir.to_string_lossy());
+    terminal.result(&format!(
+        "{count} shards; submit them, and later those that did not end, with {dir}/submit\n\
+         status: healbench status {dir}/shards --shards {count}\n"
+    ))?;
+    Ok(ExitStatus::Success)
+}
+
+fn write_scripts(scripts: &Scripts<'_>) -> Result<(), CliError> {
     for (name, text) in
         [("shard.sbatch", scripts.shard()), ("merge.sbatch", scripts.merge()), ("submit", scripts.submit())]
     {
@@ -89,12 +99,7 @@ pub(crate) fn slurm(args: &SlurmArgs, terminal: &Terminal) -> Result<ExitStatus,
                 .map_err(|source| CliError::write(&path, &source))?;
         }
     }
-    let dir = shell_quote(&args.dir.to_string_lossy());
-    terminal.result(&format!(
-        "{count} shards; submit them, and later those that did not end, with {dir}/submit\n\
-         status: healbench status {dir}/shards --shards {count}\n"
-    ))?;
-    Ok(ExitStatus::Success)
+    Ok(())
 }
 
 struct Scripts<'a> {

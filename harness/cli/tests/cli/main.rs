@@ -27,6 +27,7 @@ mod locks;
 #[path = "../../../runner/tests/runner/memory_server.rs"]
 mod memory_server;
 mod metrics;
+mod metrics_trace;
 mod model_runs;
 mod model_server;
 mod models;
@@ -53,6 +54,7 @@ mod traces;
 mod transcripts;
 mod view;
 mod view_episodes;
+mod view_server;
 #[cfg(unix)]
 mod workflow;
 

@@ -10,7 +10,7 @@ use healbench_core::{Outcome, Turn};
 use healbench_store::{RunDir, read_recorded_turns};
 use serde_json::{Value, json};
 
-use super::view::{Server, visible_html};
+use super::view_server::{Server, visible_html};
 use super::*;
 
 /// The value of the variable that is handed on, which must reach no file.

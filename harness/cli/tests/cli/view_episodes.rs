@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::view::{Server, sandbox};
+use super::view_server::{Server, sandbox};
 
 /// Returns the numbers of the episodes that a list links.
 fn listed(body: &str) -> Vec<u64> {

@@ -143,15 +143,7 @@ impl<'s> Check<'s> {
                 }
             }
             "anyOf" | "oneOf" => self.choice(keyword, parameter, value, pointer, errors),
-            "allOf" => {
-                for branch in parameter.as_array().into_iter().flatten() {
-                    let before = errors.len();
-                    self.schema(branch, value, pointer, errors);
-                    if !self.is_all && errors.len() > before {
-                        return;
-                    }
-                }
-            }
+            "allOf" => self.all_of(parameter, value, pointer, errors),
             "not" => {
                 if self.accepts(parameter, value) {
                     push(errors, pointer, "must NOT be valid");
@@ -167,44 +159,9 @@ impl<'s> Check<'s> {
                     }
                 }
             }
-            "items" => {
-                for (index, item) in value.as_array().into_iter().flatten().enumerate() {
-                    let branch = match parameter {
-                        Value::Array(branches) => branches.get(index),
-                        branch => Some(branch),
-                    };
-                    if let Some(branch) = branch
-                        && self.nested(branch, item, &format!("{pointer}/{index}"), errors)
-                    {
-                        return;
-                    }
-                }
-            }
-            "contains" => {
-                let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
-                if items.iter().any(|item| self.accepts(parameter, item)) {
-                    return;
-                }
-                if self.is_all {
-                    for (index, item) in items.iter().enumerate() {
-                        self.schema(parameter, item, &format!("{pointer}/{index}"), errors);
-                    }
-                }
-                push(errors, pointer, "must contain at least 1 valid item(s)");
-            }
-            "required" => {
-                for name in parameter.as_array().into_iter().flatten().filter_map(Value::as_str) {
-                    if value.get(name).is_none() {
-                        push(errors, pointer, &format!("must have required property '{name}'"));
-                        if let Some(error) = errors.last_mut() {
-                            error.missing = Some(name.to_owned());
-                        }
-                        if !self.is_all {
-                            return;
-                        }
-                    }
-                }
-            }
+            "items" => self.items(parameter, value, pointer, errors),
+            "contains" => self.contains(parameter, value, pointer, errors),
+            "required" => self.required(parameter, value, pointer, errors),
             "additionalProperties" => self.additional(schema, value, pointer, errors),
             "properties" => {
                 for (name, branch) in parameter.as_object().into_iter().flatten() {
@@ -214,18 +171,77 @@ impl<'s> Check<'s> {
                     }
                 }
             }
-            "patternProperties" => {
-                for (pattern, branch) in parameter.as_object().into_iter().flatten() {
-                    for (name, member) in value.as_object().into_iter().flatten() {
-                        if matches(pattern, name) && self.nested(branch, member, &join(pointer, name), errors) {
-                            return;
-                        }
-                    }
-                }
-            }
+            "patternProperties" => self.pattern_properties(parameter, value, pointer, errors),
             _ => {
                 if !leaf_accepts(keyword, parameter, value) {
                     push(errors, pointer, &leaf_message(keyword, parameter, value));
+                }
+            }
+        }
+    }
+
+    fn all_of(&mut self, parameter: &'s Value, value: &Value, pointer: &str, errors: &mut Vec<SchemaError>) {
+        for branch in parameter.as_array().into_iter().flatten() {
+            let before = errors.len();
+            self.schema(branch, value, pointer, errors);
+            if !self.is_all && errors.len() > before {
+                return;
+            }
+        }
+    }
+
+    fn items(&mut self, parameter: &'s Value, value: &Value, pointer: &str, errors: &mut Vec<SchemaError>) {
+        for (index, item) in value.as_array().into_iter().flatten().enumerate() {
+            let branch = match parameter {
+                Value::Array(branches) => branches.get(index),
+                branch => Some(branch),
+            };
+            if let Some(branch) = branch
+                && self.nested(branch, item, &format!("{pointer}/{index}"), errors)
+            {
+                return;
+            }
+        }
+    }
+
+    fn contains(&mut self, parameter: &'s Value, value: &Value, pointer: &str, errors: &mut Vec<SchemaError>) {
+        let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
+        if items.iter().any(|item| self.accepts(parameter, item)) {
+            return;
+        }
+        if self.is_all {
+            for (index, item) in items.iter().enumerate() {
+                self.schema(parameter, item, &format!("{pointer}/{index}"), errors);
+            }
+        }
+        push(errors, pointer, "must contain at least 1 valid item(s)");
+    }
+
+    fn required(&self, parameter: &'s Value, value: &Value, pointer: &str, errors: &mut Vec<SchemaError>) {
+        for name in parameter.as_array().into_iter().flatten().filter_map(Value::as_str) {
+            if value.get(name).is_none() {
+                push(errors, pointer, &format!("must have required property '{name}'"));
+                if let Some(error) = errors.last_mut() {
+                    error.missing = Some(name.to_owned());
+                }
+                if !self.is_all {
+                    return;
+                }
+            }
+        }
+    }
+
+    fn pattern_properties(
+        &mut self,
+        parameter: &'s Value,
+        value: &Value,
+        pointer: &str,
+        errors: &mut Vec<SchemaError>,
+    ) {
+        for (pattern, branch) in parameter.as_object().into_iter().flatten() {
+            for (name, member) in value.as_object().into_iter().flatten() {
+                if matches(pattern, name) && self.nested(branch, member, &join(pointer, name), errors) {
+                    return;
                 }
             }
         }

@@ -29,8 +29,8 @@ use std::sync::OnceLock;
 
 use healbench_core::{ErrorFormat, NumberTexts};
 use serde_json::Value;
-pub use template::{TemplateError, check_template};
-pub use template_renderer::{TemplateHost, TemplateServer, set_template_host};
+pub use template::check_template;
+pub use template_renderer::{TemplateError, TemplateHost, TemplateServer, set_template_host};
 
 use crate::contract::{BlockStyle, Delta};
 use crate::definition::{Action, Tool};

@@ -231,96 +231,104 @@ fn issue_errors<'a>(input: &RenderInput<'a>, issue: &'a Issue, labels: &[Label])
         let loc = format_loc(&path, &unions, labels);
         return vec![PydanticError { loc, ..tag_error(union, issue.sent.as_ref(), at(&path).unwrap_or(&Value::Null)) }];
     }
+    let place = Place { path: &path, unions: &unions, labels };
     match &issue.kind {
         IssueKind::Undeclared { fields } => {
             let object = at(&path).unwrap_or(&Value::Null);
-            let one = |field: &'a String| {
-                path.push(PathSegment::Name(field));
-                let loc = format_loc(&path, &unions, labels);
-                path.pop();
-                let sent = object.get(field).unwrap_or(&Value::Null);
-                let is_of_argument = path.is_empty() && labels.is_empty();
-                PydanticError {
-                    loc,
-                    is_of_argument,
-                    ..error("Extra inputs are not permitted", "extra_forbidden", sent)
-                }
+            let one = |field: &'a String| PydanticError {
+                loc: place.loc_below(&[PathSegment::Name(field)]),
+                is_of_argument: path.is_empty() && labels.is_empty(),
+                ..error("Extra inputs are not permitted", "extra_forbidden", object.get(field).unwrap_or(&Value::Null))
             };
             fields.iter().map(one).collect()
         }
         IssueKind::Missing { .. } => {
             let parent = at(&path[..path.len().saturating_sub(1)]).unwrap_or(input.arguments);
             vec![PydanticError {
-                loc: format_loc(&path, &unions, labels),
+                loc: place.loc(),
                 is_of_argument: path.len() == 1 && labels.is_empty(),
                 ..error("Field required", "missing", parent)
             }]
         }
-        kind => {
-            let sent = issue.sent.as_ref().unwrap_or(&Value::Null);
-            if let Some(kinds) = kinds_after_conversion(kind, schema, sent) {
-                let loc = format_loc(&path, &unions, labels);
-                let error = |kind| PydanticError { loc: loc.clone(), ..constraint_error(&kind, sent) };
-                return kinds.into_iter().map(error).collect();
-            }
-            let is_union = unions.last().is_some_and(|union| union.depth == path.len());
-            let error = match kind {
-                _ if is_union && !sent.is_object() => {
-                    let message = "Input should be a valid dictionary or object to extract fields from";
-                    error(message, "model_attributes_type", sent)
-                }
-                IssueKind::WrongType { expected: Expected::Types(types) } => {
-                    let types: Vec<&str> = types.iter().map(String::as_str).filter(|name| *name != "null").collect();
-                    if types.len() > 1 {
-                        let one = |name: &&str| {
-                            let (python, error) = union_error(name, sent);
-                            path.push(PathSegment::Name(python));
-                            let loc = format_loc(&path, &unions, labels);
-                            path.pop();
-                            PydanticError { loc, ..error }
-                        };
-                        return types.iter().map(one).collect();
-                    }
-                    type_error(input, &path, schema, types.first().copied().unwrap_or("null"), sent)
-                }
-                IssueKind::NotAnOption { options } | IssueKind::WrongType { expected: Expected::Options(options) }
-                    if is_enum_class(issue) =>
-                {
-                    error(options_message(options), "enum", sent)
-                }
-                IssueKind::OutOfBounds { measure: Quantity::Items, relation, limit } if is_tuple(schema) => {
-                    let (items, limit) =
-                        (sent.as_array().map_or(0, Vec::len), limit.as_u64().unwrap_or_default() as usize);
-                    if matches!(relation, Bound::AtMost | Bound::LessThan) {
-                        tuple_too_long(limit, items, sent)
-                    } else {
-                        let missing = |index: usize| {
-                            path.push(PathSegment::Index(index));
-                            let loc = format_loc(&path, &unions, labels);
-                            path.pop();
-                            PydanticError { loc, ..error("Field required", "missing", sent) }
-                        };
-                        return (items..limit).take(MAX_MISSING_ITEMS).map(missing).collect();
-                    }
-                }
-                IssueKind::Other { keyword, .. } if keyword == "propertyNames" => {
-                    let root = input.action.map_or(&Value::Null, |doc| &doc.schema);
-                    let errors = key_errors(root, schema, sent, |name| {
-                        path.extend([PathSegment::Name(name), PathSegment::Name("[key]")]);
-                        let loc = format_loc(&path, &unions, labels);
-                        path.truncate(path.len() - 2);
-                        loc
-                    });
-                    match errors {
-                        Some(errors) => return errors,
-                        None => constraint_error(kind, sent),
-                    }
-                }
-                other => constraint_error(other, sent),
-            };
-            vec![PydanticError { loc: format_loc(&path, &unions, labels), ..error }]
-        }
+        _ => errors_of_value(input, issue, schema, place),
     }
+}
+
+/// The place of a value in the arguments, with the unions and branches on the way to it.
+#[derive(Clone, Copy)]
+struct Place<'p> {
+    path: &'p [PathSegment<'p>],
+    unions: &'p [TaggedUnion<'p>],
+    labels: &'p [Label],
+}
+
+impl Place<'_> {
+    fn loc(self) -> Option<String> {
+        format_loc(self.path, self.unions, self.labels)
+    }
+
+    /// Returns the location of what lies within the value.
+    fn loc_below(self, segments: &[PathSegment<'_>]) -> Option<String> {
+        format_loc(&[self.path, segments].concat(), self.unions, self.labels)
+    }
+}
+
+/// Returns the errors of a value that was sent, and is not as its schema says.
+fn errors_of_value<'a>(
+    input: &RenderInput<'a>,
+    issue: &'a Issue,
+    schema: Option<&Value>,
+    place: Place<'_>,
+) -> Vec<PydanticError<'a>> {
+    let (kind, sent) = (&issue.kind, issue.sent.as_ref().unwrap_or(&Value::Null));
+    if let Some(kinds) = kinds_after_conversion(kind, schema, sent) {
+        let error = |kind| PydanticError { loc: place.loc(), ..constraint_error(&kind, sent) };
+        return kinds.into_iter().map(error).collect();
+    }
+    let is_union = place.unions.last().is_some_and(|union| union.depth == place.path.len());
+    let error = match kind {
+        _ if is_union && !sent.is_object() => {
+            let message = "Input should be a valid dictionary or object to extract fields from";
+            error(message, "model_attributes_type", sent)
+        }
+        IssueKind::WrongType { expected: Expected::Types(types) } => {
+            let types: Vec<&str> = types.iter().map(String::as_str).filter(|name| *name != "null").collect();
+            if types.len() > 1 {
+                let one = |name: &&str| {
+                    let (python, error) = union_error(name, sent);
+                    PydanticError { loc: place.loc_below(&[PathSegment::Name(python)]), ..error }
+                };
+                return types.iter().map(one).collect();
+            }
+            type_error(input, place.path, schema, types.first().copied().unwrap_or("null"), sent)
+        }
+        IssueKind::NotAnOption { options } | IssueKind::WrongType { expected: Expected::Options(options) }
+            if is_enum_class(issue) =>
+        {
+            error(options_message(options), "enum", sent)
+        }
+        IssueKind::OutOfBounds { measure: Quantity::Items, relation, limit } if is_tuple(schema) => {
+            let (items, limit) = (sent.as_array().map_or(0, Vec::len), limit.as_u64().unwrap_or_default() as usize);
+            if !matches!(relation, Bound::AtMost | Bound::LessThan) {
+                let missing = |index| PydanticError {
+                    loc: place.loc_below(&[PathSegment::Index(index)]),
+                    ..error("Field required", "missing", sent)
+                };
+                return (items..limit).take(MAX_MISSING_ITEMS).map(missing).collect();
+            }
+            tuple_too_long(limit, items, sent)
+        }
+        IssueKind::Other { keyword, .. } if keyword == "propertyNames" => {
+            let root = input.action.map_or(&Value::Null, |doc| &doc.schema);
+            let loc = |name: &str| place.loc_below(&[PathSegment::Name(name), PathSegment::Name("[key]")]);
+            match key_errors(root, schema, sent, loc) {
+                Some(errors) => return errors,
+                None => constraint_error(kind, sent),
+            }
+        }
+        other => constraint_error(other, sent),
+    };
+    vec![PydanticError { loc: place.loc(), ..error }]
 }
 
 /// Returns true if the options are those of a definition, as of an enumeration class; those of a `Literal` stand inline.

@@ -5,48 +5,16 @@
 use std::borrow::Cow;
 
 use healbench_core::{TemplateSource, detail_texts};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
 use super::content::{Finding, Statement};
 use super::excerpt::excerpt;
-use super::template_renderer::Renderer;
+use super::template_renderer::{Renderer, TemplateError};
 use super::wording::{correction, problem, sent_text};
 use super::{RenderInput, bare_line, single_line, xml_attribute, xml_text};
 use crate::definition::ToolFailure;
 use crate::failure::{Bound, Expected, Failure, Issue, IssueKind, Quantity, Routing};
-
-/// The error for an invalid template.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-#[error("template `{file}`, line {line}: {message}")]
-pub struct TemplateError {
-    /// The path as given.
-    pub file: String,
-    /// The line, from 1.
-    pub line: usize,
-    /// The problem on that line.
-    pub message: String,
-}
-
-/// The variables that a template may use.
-pub(super) const VARIABLES: [&str; 16] = [
-    "kind",
-    "code",
-    "tool",
-    "action",
-    "description",
-    "message",
-    "field",
-    "severity",
-    "recovery",
-    "available",
-    "details",
-    "retry_after",
-    "issues",
-    "arguments",
-    "schema",
-    "contract_changes",
-];
 
 #[derive(Debug)]
 pub(crate) struct Template(Renderer);

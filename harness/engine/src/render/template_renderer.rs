@@ -14,8 +14,39 @@ use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::template::{TemplateError, VARIABLES};
 use super::{single_line, xml_attribute, xml_text};
+
+/// The error for an invalid template.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("template `{file}`, line {line}: {message}")]
+pub struct TemplateError {
+    /// The path as given.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// The problem on that line.
+    pub message: String,
+}
+
+/// The variables that a template may use.
+pub(super) const VARIABLES: [&str; 16] = [
+    "kind",
+    "code",
+    "tool",
+    "action",
+    "description",
+    "message",
+    "field",
+    "severity",
+    "recovery",
+    "available",
+    "details",
+    "retry_after",
+    "issues",
+    "arguments",
+    "schema",
+    "contract_changes",
+];
 
 /// The maximum number of instructions for one text; stops endless loops.
 const FUEL: u64 = 200_000;

@@ -150,32 +150,36 @@ impl Upgrade<'_> {
                 insert("type", names.iter().map(name).collect());
             }
             ("dependencies", Value::Object(dependencies)) => {
-                let (required, schemas): (Vec<_>, Vec<_>) =
-                    dependencies.iter().partition(|(_, value)| value.is_array());
-                let required: Object =
-                    required.into_iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-                let schema = |(name, value): (&String, &Value)| (name.clone(), self.schema(value, base));
-                let schemas: Object = schemas.into_iter().map(schema).collect();
-                for (keyword, map) in [("dependentRequired", required), ("dependentSchemas", schemas)] {
+                for (keyword, map) in self.dependencies(dependencies, base) {
                     if !map.is_empty() {
                         insert(keyword, Value::Object(map));
                     }
                 }
             }
-            _ => insert(
-                keyword,
-                match (keyword_kind(keyword), value) {
-                    (KeywordKind::Schema, child) => self.schema(child, base),
-                    (KeywordKind::SchemaMap, Value::Object(children)) => {
-                        let child = |(name, child): (&String, &Value)| (name.clone(), self.schema(child, base));
-                        Value::Object(children.iter().map(child).collect())
-                    }
-                    (KeywordKind::SchemaList, Value::Array(children)) => {
-                        children.iter().map(|child| self.schema(child, base)).collect()
-                    }
-                    _ => value.clone(),
-                },
-            ),
+            _ => insert(keyword, self.nested(keyword, value, base)),
+        }
+    }
+
+    /// Returns the keywords that `dependencies` was split into.
+    fn dependencies(&self, dependencies: &Object, base: &Base) -> [(&'static str, Object); 2] {
+        let (required, schemas): (Vec<_>, Vec<_>) = dependencies.iter().partition(|(_, value)| value.is_array());
+        let required = required.into_iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+        let schema = |(name, value): (&String, &Value)| (name.clone(), self.schema(value, base));
+        [("dependentRequired", required), ("dependentSchemas", schemas.into_iter().map(schema).collect())]
+    }
+
+    /// Converts the schemas in the value of a keyword.
+    fn nested(&self, keyword: &str, value: &Value, base: &Base) -> Value {
+        match (keyword_kind(keyword), value) {
+            (KeywordKind::Schema, child) => self.schema(child, base),
+            (KeywordKind::SchemaMap, Value::Object(children)) => {
+                let child = |(name, child): (&String, &Value)| (name.clone(), self.schema(child, base));
+                Value::Object(children.iter().map(child).collect())
+            }
+            (KeywordKind::SchemaList, Value::Array(children)) => {
+                children.iter().map(|child| self.schema(child, base)).collect()
+            }
+            _ => value.clone(),
         }
     }
 

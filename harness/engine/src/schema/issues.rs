@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use healbench_core::Object;
 use jsonschema::ValidationError;
-use jsonschema::error::ValidationErrorKind;
+use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::{Value, json};
 
 use super::branches::{FailedBranches, Judgement, discriminator_issue, judge_branches};
 use super::expected::{dotted_path, expected_at, expected_of, has_branches, normalize_number, type_names, value_at};
+use super::keyword_messages::{NOTHING_ALLOWED, alternatives, contains_message, other_message};
 use super::located_error::LocatedError;
 use super::lookup::{MAX_STEPS, Trail, member, parts, pointer_tokens, resolve_refs, schema_at, subschema};
 use super::references::{References, is_incomplete};
 use super::tags::is_null;
 use super::tidy::{is_pattern_of_format, tidy};
 use super::{UndeclaredFields, forbids_additional, json_type};
-use crate::contract::readable_subschema;
 use crate::failure::{
     Bound, Expected, FailedBranch, FailedUnion, Issue, IssueKind, KeywordLocation, PathSegment, Quantity, path_segment,
 };
@@ -235,82 +235,119 @@ impl Collector<'_> {
             }
         };
         let sent = error.instance;
-        let bound = |measure, relation, limit: Value| IssueKind::OutOfBounds {
-            measure,
-            relation,
-            limit: if limit.is_f64() { normalize_number(&limit) } else { limit },
-        };
         let kind = match error.kind {
             ValidationErrorKind::Required { property } => {
-                let name = property.as_str().unwrap_or_default();
-                let tokens = pointer_tokens(pointer).chain(std::iter::once(Cow::Borrowed(name)));
-                let expected = expected_at(schema, tokens, &self.trail(&location));
-                let mut path = dotted_path(pointer);
-                if !path.is_empty() {
-                    path.push('.');
-                }
-                path.push_str(path_segment(name));
-                self.push(Issue::new(path, None, IssueKind::Missing { expected }), location);
-                return;
+                return self.add_missing(property.as_str().unwrap_or_default(), pointer, location);
             }
             ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
                 let located = |error| LocatedError { base: base.clone(), schema_base: schema_base.clone(), error };
-                let errors = context.into_iter().map(|errors| {
-                    let errors = errors.into_iter().map(located).collect();
-                    self.flatten(errors, pointer)
-                });
-                let mut errors: Vec<Vec<LocatedError<'static>>> = errors.collect();
-                let Some(location) = location else { return };
-                let branches = FailedBranches { schema_path: &schema_path, pointer, errors: &errors };
-                match judge_branches(schema, branches, arguments) {
-                    Judgement::Tag(issue) => self.push(issue, Some(location)),
-                    Judgement::Selected(branch) if branch < errors.len() => {
-                        self.add_all(branch_of(&location, branch), errors.swap_remove(branch));
-                    }
-                    Judgement::Selected(_) => {}
-                    Judgement::Intended(branch) => self.add_union(&location, pointer, errors, Ok(branch)),
-                    Judgement::Value(issue) => self.add_union(&location, pointer, errors, Err(issue)),
-                }
-                return;
+                let errors = context.into_iter().map(|errors| errors.into_iter().map(located).collect()).collect();
+                return self.add_branches(errors, pointer, location);
             }
             ValidationErrorKind::OneOfMultipleValid { .. } => {
                 if let Some(issue) = discriminator_issue(schema, &schema_path, pointer, arguments) {
-                    self.push(issue, location);
-                    return;
+                    return self.push(issue, location);
                 }
                 IssueKind::Other {
                     keyword: "oneOf".to_owned(),
                     message: format!("it fits more than one of {}", alternatives(schema, pointer)),
                 }
             }
-            // Of a branch, its own type.
-            ValidationErrorKind::Type { kind } if self.compared.as_deref() == Some(pointer) => {
-                let location = schema_path.rsplit_once('/').and_then(|(parent, _)| schema.pointer(parent));
-                match location.map(|location| expected_of(schema, location)) {
-                    Some(expected @ Expected::Options(_)) => IssueKind::WrongType { expected },
-                    _ => IssueKind::WrongType { expected: Expected::Types(type_names(&kind)) },
-                }
+            // `additionalProperties: false` without any declared property.
+            ValidationErrorKind::FalseSchema if forbids_additional(error.schema_path.as_str()) => {
+                let object = value_at(arguments, pointer).and_then(Value::as_object);
+                let fields = object.into_iter().flat_map(|object| object.keys().cloned()).collect();
+                let kind = IssueKind::Undeclared { fields };
+                return self.push(Issue::new(dotted_path(pointer), None, kind), location);
             }
-            ValidationErrorKind::Type { kind } => {
-                match expected_at(schema, pointer_tokens(pointer), &self.trail(&location)) {
-                    // Options are more informative than a type.
-                    Expected::Options(options) => IssueKind::WrongType { expected: Expected::Options(options) },
-                    expected => {
-                        let names = type_names(&kind);
-                        // For the intended branch, include the types of the other ones, usually `null`.
-                        let types = match expected {
-                            Expected::Types(types) if names.iter().all(|name| types.contains(name)) => types,
-                            _ => names,
-                        };
-                        IssueKind::WrongType { expected: Expected::Types(types) }
-                    }
-                }
+            ValidationErrorKind::AdditionalProperties { unexpected }
+            | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
+                let kind = IssueKind::Undeclared { fields: unexpected };
+                return self.push(Issue::new(dotted_path(pointer), None, kind), location);
             }
+            ValidationErrorKind::Type { kind } => self.wrong_type(&kind, pointer, &schema_path, &location),
+            kind => self.kind_of(kind, &sent, &schema_path),
+        };
+        self.push(Issue::new(dotted_path(pointer), Some(sent.into_owned()), kind), location);
+    }
+
+    /// Adds the issue of a required field that the value at `pointer` lacks.
+    fn add_missing(&mut self, name: &str, pointer: &str, location: Option<KeywordLocation>) {
+        let tokens = pointer_tokens(pointer).chain(std::iter::once(Cow::Borrowed(name)));
+        let expected = expected_at(self.schema, tokens, &self.trail(&location));
+        let mut path = dotted_path(pointer);
+        if !path.is_empty() {
+            path.push('.');
+        }
+        path.push_str(path_segment(name));
+        self.push(Issue::new(path, None, IssueKind::Missing { expected }), location);
+    }
+
+    /// Adds the issues of a value that fits no branch of a choice, by the errors of each branch.
+    fn add_branches(
+        &mut self,
+        errors: Vec<Vec<LocatedError<'static>>>,
+        pointer: &str,
+        location: Option<KeywordLocation>,
+    ) {
+        let mut errors: Vec<Vec<LocatedError<'static>>> =
+            errors.into_iter().map(|errors| self.flatten(errors, pointer)).collect();
+        let Some(location) = location else { return };
+        let branches = FailedBranches { schema_path: &location.pointer, pointer, errors: &errors };
+        match judge_branches(self.schema, branches, self.arguments) {
+            Judgement::Tag(issue) => self.push(issue, Some(location)),
+            Judgement::Selected(branch) if branch < errors.len() => {
+                self.add_all(branch_of(&location, branch), errors.swap_remove(branch));
+            }
+            Judgement::Selected(_) => {}
+            Judgement::Intended(branch) => self.add_union(&location, pointer, errors, Ok(branch)),
+            Judgement::Value(issue) => self.add_union(&location, pointer, errors, Err(issue)),
+        }
+    }
+
+    fn wrong_type(
+        &self,
+        kind: &TypeKind,
+        pointer: &str,
+        schema_path: &str,
+        location: &Option<KeywordLocation>,
+    ) -> IssueKind {
+        // Of a branch, its own type.
+        if self.compared.as_deref() == Some(pointer) {
+            let location = schema_path.rsplit_once('/').and_then(|(parent, _)| self.schema.pointer(parent));
+            return match location.map(|location| expected_of(self.schema, location)) {
+                Some(expected @ Expected::Options(_)) => IssueKind::WrongType { expected },
+                _ => IssueKind::WrongType { expected: Expected::Types(type_names(kind)) },
+            };
+        }
+        match expected_at(self.schema, pointer_tokens(pointer), &self.trail(location)) {
+            // Options are more informative than a type.
+            Expected::Options(options) => IssueKind::WrongType { expected: Expected::Options(options) },
+            expected => {
+                let names = type_names(kind);
+                // For the intended branch, include the types of the other ones, usually `null`.
+                let types = match expected {
+                    Expected::Types(types) if names.iter().all(|name| types.contains(name)) => types,
+                    _ => names,
+                };
+                IssueKind::WrongType { expected: Expected::Types(types) }
+            }
+        }
+    }
+
+    /// Returns the kind of an issue that is about the sent value alone.
+    fn kind_of(&self, kind: ValidationErrorKind, sent: &Value, schema_path: &str) -> IssueKind {
+        let bound = |measure, relation, limit: Value| IssueKind::OutOfBounds {
+            measure,
+            relation,
+            limit: if limit.is_f64() { normalize_number(&limit) } else { limit },
+        };
+        match kind {
             ValidationErrorKind::Enum { options } => {
                 let options = options.as_array().cloned().unwrap_or_default();
                 if options.is_empty() {
                     IssueKind::Other { keyword: "enum".to_owned(), message: NOTHING_ALLOWED.to_owned() }
-                } else if options.iter().all(|option| json_type(option) != json_type(&sent)) {
+                } else if options.iter().all(|option| json_type(option) != json_type(sent)) {
                     IssueKind::WrongType { expected: Expected::Options(options) }
                 } else {
                     IssueKind::NotAnOption { options }
@@ -330,7 +367,7 @@ impl Collector<'_> {
             ValidationErrorKind::MinProperties { limit } => bound(Quantity::Properties, Bound::AtLeast, json!(limit)),
             ValidationErrorKind::MaxProperties { limit } => bound(Quantity::Properties, Bound::AtMost, json!(limit)),
             ValidationErrorKind::Format { format } => IssueKind::BadFormat { format },
-            ValidationErrorKind::Pattern { pattern } => match self.format_beside(&schema_path) {
+            ValidationErrorKind::Pattern { pattern } => match self.format_beside(schema_path) {
                 Some(format) if is_pattern_of_format(format, &pattern) => {
                     IssueKind::BadFormat { format: format.to_owned() }
                 }
@@ -340,27 +377,13 @@ impl Collector<'_> {
                 IssueKind::NotAMultiple { of: normalize_number(&Value::from(multiple_of)) }
             }
             ValidationErrorKind::UniqueItems => IssueKind::NotUnique,
-            // `additionalProperties: false` without any declared property.
-            ValidationErrorKind::FalseSchema if forbids_additional(error.schema_path.as_str()) => {
-                let object = value_at(arguments, pointer).and_then(Value::as_object);
-                let fields = object.into_iter().flat_map(|object| object.keys().cloned()).collect();
-                self.push(Issue::new(dotted_path(pointer), None, IssueKind::Undeclared { fields }), location);
-                return;
-            }
-            ValidationErrorKind::AdditionalProperties { unexpected }
-            | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
-                let kind = IssueKind::Undeclared { fields: unexpected };
-                self.push(Issue::new(dotted_path(pointer), None, kind), location);
-                return;
-            }
             ValidationErrorKind::Contains => {
                 let (parent, keyword) = schema_path.rsplit_once('/').unwrap_or_default();
-                let message = contains_message(schema, parent, keyword);
+                let message = contains_message(self.schema, parent, keyword);
                 IssueKind::Other { keyword: keyword.to_owned(), message }
             }
             other => IssueKind::Other { keyword: other.keyword().to_owned(), message: other_message(&other) },
-        };
-        self.push(Issue::new(dotted_path(pointer), Some(sent.into_owned()), kind), location);
+        }
     }
 
     /// Returns the format in the schema of a keyword.
@@ -437,46 +460,4 @@ fn property_names<'s>(root: &'s Value, schema: &'s Value, trail: &Trail<'_>, dep
         at += 1;
     }
     names.into_iter().map(String::as_str).collect()
-}
-
-/// Returns the alternatives at a location in readable form.
-fn alternatives(schema: &Value, pointer: &str) -> String {
-    schema_at(schema, pointer_tokens(pointer), &Trail::default())
-        .map_or_else(|| "the alternatives".to_owned(), |schema_part| readable_subschema(schema_part, schema))
-}
-
-/// Returns what a list must contain. `parent` is the pointer of the schema with the failed `keyword`: `contains`,
-/// `minContains` or `maxContains`.
-fn contains_message(root: &Value, parent: &str, keyword: &str) -> String {
-    let schema = root.pointer(parent);
-    let member = |name: &str| schema.and_then(|schema| schema.get(name));
-    let kind = member("contains").map_or_else(|| "as required".to_owned(), |item| readable_subschema(item, root));
-    // Integral numbers may have a fraction in a schema.
-    let limit = member(keyword).map(normalize_number);
-    match (keyword, limit) {
-        ("minContains", Some(limit)) => format!("at least {limit} of its items must be {kind}"),
-        ("maxContains", Some(limit)) => {
-            let at_least_one = member("minContains").is_none();
-            let least = if at_least_one { "at least 1 and " } else { "" };
-            format!("{least}at most {limit} of its items must be {kind}")
-        }
-        _ => format!("at least 1 of its items must be {kind}"),
-    }
-}
-
-/// The message for a value where the schema allows none.
-const NOTHING_ALLOWED: &str = "no value is allowed here";
-
-fn other_message(kind: &ValidationErrorKind) -> String {
-    match kind {
-        ValidationErrorKind::Not { schema } => format!("it must not be {}", readable_subschema(schema, schema)),
-        ValidationErrorKind::FalseSchema => NOTHING_ALLOWED.to_owned(),
-        ValidationErrorKind::PropertyNames { error } => format!("a name in it is not allowed: {error}"),
-        ValidationErrorKind::AdditionalItems { limit } => format!("it has more than {limit} items"),
-        ValidationErrorKind::UnevaluatedItems { unexpected } => {
-            format!("items that are not declared: {}", unexpected.join(", "))
-        }
-        ValidationErrorKind::Custom { message, .. } => format!("it must be {message}"),
-        other => format!("`{}` is not met", other.keyword()),
-    }
 }

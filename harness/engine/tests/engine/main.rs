@@ -14,6 +14,7 @@ mod failures;
 mod foreign;
 mod friendly;
 mod hostile;
+mod issues;
 mod lockfile;
 mod named_conditions;
 mod oracle;

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::documents::{self, Entry};
 use super::message::{self, text_of};
 use crate::error::Stop;
-use crate::input::LogText;
+use crate::log::LogText;
 use crate::problem::ProblemKind;
 use crate::sink::Sink;
 

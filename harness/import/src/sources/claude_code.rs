@@ -19,7 +19,7 @@ use super::message::{self, text_of};
 use super::sessions::{self, Numbered, Session};
 use crate::draft::Draft;
 use crate::error::Stop;
-use crate::input::LogText;
+use crate::log::LogText;
 use crate::problem::{Position, ProblemKind};
 use crate::sink::Sink;
 

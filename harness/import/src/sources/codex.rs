@@ -8,7 +8,7 @@ use super::responses;
 use super::sessions::{self, Session};
 use crate::draft::Draft;
 use crate::error::Stop;
-use crate::input::LogText;
+use crate::log::LogText;
 use crate::problem::Position;
 use crate::sink::Sink;
 

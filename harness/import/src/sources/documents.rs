@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::error::Stop;
-use crate::input::{Bytes, LogText};
+use crate::log::{Bytes, LogText};
 use crate::problem::{Position, ProblemKind};
 use crate::repair;
 use crate::sink::Sink;

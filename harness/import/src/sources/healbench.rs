@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::sessions::{self, Numbered, Session};
 use crate::error::Stop;
-use crate::input::LogText;
+use crate::log::LogText;
 use crate::problem::{Position, ProblemKind};
 use crate::sink::Sink;
 

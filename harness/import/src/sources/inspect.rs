@@ -14,10 +14,10 @@ use super::message::{self, text_of};
 use crate::conversation::Event;
 use crate::draft::Draft;
 use crate::error::{ImportError, Stop};
-use crate::input::LogText;
+use crate::log::{Log, LogText};
 use crate::problem::{Position, ProblemKind};
 use crate::repair;
-use crate::sink::{Log, Sink};
+use crate::sink::Sink;
 
 const FORM: documents::Form = documents::Form { lists: &["samples"], marks: &["messages"], shared: &["eval"], add };
 /// The text of an error is what the agent was shown.

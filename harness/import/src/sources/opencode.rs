@@ -7,7 +7,7 @@ use super::message::text_of;
 use super::sessions::{self, Session};
 use crate::draft::Draft;
 use crate::error::Stop;
-use crate::input::LogText;
+use crate::log::LogText;
 use crate::problem::Position;
 use crate::sink::Sink;
 

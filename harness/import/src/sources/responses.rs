@@ -7,7 +7,7 @@ use super::documents::{self, Entry};
 use super::message::{self, text_of};
 use crate::draft::Draft;
 use crate::error::Stop;
-use crate::input::LogText;
+use crate::log::LogText;
 use crate::problem::ProblemKind;
 use crate::sink::Sink;
 

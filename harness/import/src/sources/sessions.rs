@@ -4,10 +4,9 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde::Deserialize;
 
-use super::RECORDED;
 use super::documents::{MAX_BYTES, tell_repair};
 use crate::error::Stop;
-use crate::input::LogText;
+use crate::log::{LogText, RECORDED};
 use crate::problem::{Position, ProblemKind};
 use crate::repair;
 use crate::sink::Sink;

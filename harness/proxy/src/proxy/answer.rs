@@ -29,14 +29,7 @@ impl Shared {
                 Some(changed) => Change::Formatted(changed),
                 None => {
                     self.state().counts.protocol_errors += 1;
-                    self.record(pending.begun.as_ref(), call, || Answer {
-                        effect: Effect::ProtocolError,
-                        error_class: Some(ErrorClass::ProtocolError),
-                        named_fields: None,
-                        response_tokens: count_tokens(&error.message),
-                        text: self.records_texts.then(|| error.message.clone()),
-                        guardrail_tokens: Some(0),
-                    });
+                    self.record_protocol_error(pending, error);
                     return Passing::AsItIs;
                 }
             },
@@ -74,6 +67,17 @@ impl Shared {
                 Passing::Instead(answer)
             }
         }
+    }
+
+    fn record_protocol_error(&self, pending: &PendingCall, error: &RpcError) {
+        self.record(pending.begun.as_ref(), &pending.call, || Answer {
+            effect: Effect::ProtocolError,
+            error_class: Some(ErrorClass::ProtocolError),
+            named_fields: None,
+            response_tokens: count_tokens(&error.message),
+            text: self.records_texts.then(|| error.message.clone()),
+            guardrail_tokens: Some(0),
+        });
     }
 
     /// Writes the row of a call, if the session is recorded.

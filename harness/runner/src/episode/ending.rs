@@ -1,6 +1,6 @@
 //! The ends of conversations.
 
-use healbench_core::{AgentError, EndedBy};
+use healbench_core::{AgentError, EndedBy, Outcome};
 
 /// The way in which the conversation ended.
 pub(super) enum Ending {
@@ -38,6 +38,20 @@ impl Ending {
             Ending::TooLong => EndedBy::TooLong,
             Ending::Failed(AgentError::Environment(_)) => EndedBy::EnvironmentError,
             Ending::Failed(_) => EndedBy::AgentError,
+        }
+    }
+
+    /// Returns the outcome of an episode whose expectations hold, or do not.
+    pub(super) fn outcome(&self, is_met: bool) -> Outcome {
+        match self {
+            Ending::Failed(AgentError::Config(_)) => Outcome::Config,
+            Ending::Failed(_) => Outcome::Infra,
+            // One definition for every agent and every ending. Where stopping is right, that it stopped is an expectation.
+            _ if is_met => Outcome::Success,
+            Ending::CallLimit | Ending::TurnLimit | Ending::Incomplete | Ending::TooLong => Outcome::Limit,
+            Ending::Done | Ending::AnsweredInWords { .. } | Ending::GoalReached => Outcome::TaskFail,
+            Ending::GaveUp => Outcome::GaveUp,
+            Ending::Refused => Outcome::Refused,
         }
     }
 

@@ -6,7 +6,7 @@ use healbench_core::{CellRef, Condition, EpisodeCounts, ErrorFormat, Guardrails,
 use healbench_frames::Rows;
 
 use crate::sample::{manifest, plan, records, run_with};
-use crate::summary::cluster_of;
+use crate::slow_rows::cluster_of;
 
 /// Returns the sample's plan with these guardrail sets and formats.
 pub(crate) fn sweep(trials: u32, sets: impl IntoIterator<Item = usize>, formats: &[ErrorFormat]) -> Plan {

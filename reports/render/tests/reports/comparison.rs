@@ -16,7 +16,7 @@ use healbench_store::RunManifest;
 use tempfile::TempDir;
 
 use crate::sample::{manifest, plan, records, run_with};
-use crate::summary::cluster_of;
+use crate::slow_rows::cluster_of;
 
 struct StoredRun {
     _folder: TempDir,

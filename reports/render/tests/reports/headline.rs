@@ -4,7 +4,8 @@ use healbench_core::{
 };
 
 use crate::sample::{plan, records};
-use crate::summary::{report, slow_billed, slow_median_of, slow_pairs};
+use crate::slow_rows::{slow_billed, slow_median_of, slow_pairs};
+use crate::summary::report;
 
 /// Computes the examples by their definition.
 fn slow_examples(plan: &Plan, records: &Records, headline: HeadlineConditions) -> Vec<Example> {

@@ -6,6 +6,7 @@
 mod ablation;
 mod answer;
 mod answer_costs;
+mod answer_factors;
 mod answer_rates;
 mod clustered;
 mod comparison;
@@ -42,6 +43,7 @@ mod sample;
 mod sample_sizes;
 mod schema;
 mod selection;
+mod slow_rows;
 mod statements;
 mod statistics;
 mod summary;

@@ -12,17 +12,25 @@ use super::cache::KnownOutcomes;
 use super::folder::{RunFolder, run_state};
 use super::open::{open, open_with_frames, with_frames};
 use super::request::{CompareQuery, PageQuery, PageRequest};
-use super::response::{CSV, ErrorPage, JSON, MadePage, PageResponse, PageResult, TEXT};
+use super::response::{CSV, ErrorPage, JSON, PageResponse, PageResult, RenderedPage, TEXT};
 use super::{episodes, history};
 use crate::clock::since_1970;
 use crate::commands::compare::changes_of_traces;
-use crate::commands::report::{of_one_state, run_page};
+use crate::commands::one_state::of_one_state;
+use crate::commands::report::run_page;
 use crate::commands::scenario_changes::scenario_changes;
 use crate::commands::show;
 use crate::commands::transcript::{transcripts, transcripts_under};
 use crate::error::{CliError, ErrorKind};
 use crate::load::run_spec_of;
 use crate::run_spec::RunSpec;
+
+/// A page and what the server remembers of it.
+pub(super) struct MadePage {
+    pub(super) page: RenderedPage,
+    pub(super) cacheable: bool,
+    pub(super) outcomes: Option<KnownOutcomes>,
+}
 
 /// Makes a page. An error is a page too.
 pub(super) fn make(folder: &RunFolder, request: &PageRequest) -> MadePage {

@@ -9,7 +9,6 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use healbench_render::html;
 
-use super::cache::KnownOutcomes;
 use crate::error::{CliError, ErrorKind};
 
 /// An extractor that answers invalid requests with an error page.
@@ -33,13 +32,6 @@ pub(super) enum PageResponse {
 
 /// A page, or the error that is shown in its place.
 pub(super) type PageResult = Result<PageResponse, ErrorPage>;
-
-/// A page and what the server remembers of it.
-pub(super) struct MadePage {
-    pub(super) page: RenderedPage,
-    pub(super) cacheable: bool,
-    pub(super) outcomes: Option<KnownOutcomes>,
-}
 
 /// An error that is shown as a page.
 pub(super) struct ErrorPage {
