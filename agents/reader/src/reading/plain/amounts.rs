@@ -147,7 +147,7 @@ impl<'t> Plain<'t, '_> {
                 let is_amount = AMOUNTS.iter().any(|name| argument.name.eq_ignore_ascii_case(name));
                 let is_of_text = argument.value.is_string();
                 if is_meant(argument) {
-                    has_cue || self.is_shown(argument, &range) && self.is_named(argument, &range)
+                    has_cue || self.is_shown(argument, &self.all()) && self.is_named(argument, &range)
                 } else {
                     near(&number) && !is_of_text && !is_amount && !self.text.trim().contains('\n')
                 }

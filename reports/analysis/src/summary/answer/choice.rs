@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::carriers::{carriers, cheaper_scenarios, saving};
 use super::decide::{Context, Names};
-use super::{Alternative, Choice, Finding};
+use super::{Alternative, Carried, Choice, Finding};
 
 /// Returns the choice of each agent.
 pub(super) fn choices(context: &Context<'_>, speakers: &[usize]) -> Vec<Finding> {
@@ -50,6 +50,12 @@ fn choose(context: &Context<'_>, names: &Names, agent: usize) -> Choice {
         None => open.last().copied().filter(|last| *last != best).or(worse),
     };
     let others: Vec<usize> = ranked.into_iter().filter(|condition| *condition != chosen).collect();
+    let carriers = second.map(|second| {
+        let mut found = carriers(context, names, agent, [best, second]);
+        // No cost of a pair without the chosen one is told.
+        found.retain(|carrier| carrier.of == Carried::Success || [best, second].contains(&chosen));
+        found
+    });
     Choice {
         agent: context.who(agent),
         noun: names.noun.to_owned(),
@@ -57,7 +63,7 @@ fn choose(context: &Context<'_>, names: &Names, agent: usize) -> Choice {
         is_recommended: safe.is_some(),
         saving: saving.as_ref().map(|(saving, _)| *saving),
         saving_without: saving.and_then(|(_, without)| without),
-        carriers: second.map(|second| carriers(context, names, agent, [best, second])).unwrap_or_default(),
+        carriers: carriers.unwrap_or_default(),
         gain: from_best(chosen),
         is_best: others.iter().all(is_worse),
         others: others
