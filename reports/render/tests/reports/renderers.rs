@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use healbench_analysis::{
     Ablation, AgentReport, ClaimReport, ClaimRow, ClaimVerdict, Difference, Effect, Report, ReportRow, RowMetric,
-    Scope, Verdict, summarize,
+    Scope, Verdict, agents_by_information, summarize,
 };
 use healbench_core::{AgentKind, AgentSpec, ErrorFormat, Measure, Plan, Records};
 use healbench_frames::Rows;
@@ -90,10 +90,10 @@ impl Sample {
         run(&RunPage { name: "run", manifest, report, transcripts: &transcripts, served: false }).unwrap()
     }
 
-    /// Returns the agents with a headline: the models, or all agents if there is no model.
+    /// Returns the agents with a headline, in the order of reports: the models, or all agents if there is no model.
     pub(crate) fn headline_agents(&self) -> Vec<&AgentReport> {
-        let (readers, models): (Vec<_>, Vec<_>) =
-            self.report.agents.iter().partition(|agent| agent.kind == AgentKind::Scripted);
+        let agents = agents_by_information(&self.report).into_iter().map(|agent| &self.report.agents[agent]);
+        let (readers, models): (Vec<_>, Vec<_>) = agents.partition(|agent| agent.kind == AgentKind::Scripted);
         if models.is_empty() { readers } else { models }
     }
 
