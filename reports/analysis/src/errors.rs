@@ -102,10 +102,19 @@ pub struct ErrorTexts {
     pub by: Option<ErrorAxis>,
     /// The counts by agent, condition, both, tool or kind, in the order of the plan or of the names.
     pub groups: Vec<ErrorGroup>,
-    /// The counts by the kind that the reader finds, in the order of the names.
-    pub kinds: Vec<ErrorGroup>,
+    /// The counts by condition and by the kind that the reader finds, in the order of the plan and of the names.
+    pub kinds: Vec<ConditionKinds>,
     /// The texts, in the order that was asked for.
     pub texts: Vec<ErrorText>,
+}
+
+/// The errors under one condition by kind.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ConditionKinds {
+    /// The label of the condition.
+    pub condition: String,
+    /// The errors of each kind.
+    pub kinds: Vec<ErrorGroup>,
 }
 
 /// The errors of one agent, condition, both, tool or kind.
@@ -288,7 +297,7 @@ struct Counter {
     texts: Texts,
     totals: Sums,
     groups: BTreeMap<GroupKey, Sums>,
-    kinds: BTreeMap<String, Sums>,
+    kinds: BTreeMap<usize, BTreeMap<String, Sums>>,
     /// The first condition with the same error format and content as each; empty if all have the same.
     forms: Vec<usize>,
     by_text: BTreeMap<TextKey, TextSums>,
@@ -353,7 +362,7 @@ impl Counter {
         let text = self.by_text.entry(key_of_text).or_default();
         text.add_reading(cell.condition, call, fields);
         let group = key.map(|key| self.groups.entry(key).or_default());
-        let kind = self.kinds.entry(kind).or_default();
+        let kind = self.kinds.entry(cell.condition).or_default().entry(kind).or_default();
         for sums in [&mut self.totals, &mut text.sums, kind].into_iter().chain(group) {
             sums.add(cell.scenario, call, chain);
         }
@@ -381,6 +390,10 @@ impl Counter {
             (GroupKey::Axis(index), _) => plan.agents[index].title(),
         };
         let group = |name: String, sums: Sums| ErrorGroup { name, counts: sums.finish(plan) };
+        let of_condition = |(condition, kinds): (usize, BTreeMap<String, Sums>)| ConditionKinds {
+            condition: plan.conditions[condition].label(),
+            kinds: kinds.into_iter().map(|(kind, sums)| group(kind, sums)).collect(),
+        };
         ErrorTexts {
             confidence: CONFIDENCE,
             flagged_only: self.query.flagged_only,
@@ -390,7 +403,7 @@ impl Counter {
             totals: self.totals.finish(plan),
             by: self.query.by,
             groups: self.groups.into_iter().map(|(key, sums)| group(name(key), sums)).collect(),
-            kinds: self.kinds.into_iter().map(|(kind, sums)| group(kind, sums)).collect(),
+            kinds: self.kinds.into_iter().map(of_condition).collect(),
             texts,
         }
     }

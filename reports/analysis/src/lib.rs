@@ -32,8 +32,9 @@ pub use comparison::{
 pub use condition::ShownCondition;
 pub use episode_filter::{EpisodeFilter, FAILURE, FilteredEpisodes, IndexedEpisode};
 pub use errors::{
-    AfterSecond, ErrorAxis, ErrorChange, ErrorChanges, ErrorCounts, ErrorExample, ErrorField, ErrorGroup, ErrorOrder,
-    ErrorQuery, ErrorText, ErrorTexts, ShareDifference, TaskRate, TextChange, error_changes, error_texts,
+    AfterSecond, ConditionKinds, ErrorAxis, ErrorChange, ErrorChanges, ErrorCounts, ErrorExample, ErrorField,
+    ErrorGroup, ErrorOrder, ErrorQuery, ErrorText, ErrorTexts, ShareDifference, TaskRate, TextChange, error_changes,
+    error_texts,
 };
 pub use metric::{Better, Group, Metric, RowMetric, RowMetricEntry, RowMetrics, Unit, known_count};
 pub use rate::{CONFIDENCE, Rate};

@@ -2,7 +2,7 @@
 
 mod choice;
 
-use self::choice::{choice_text, not_without};
+use self::choice::{choice_text, loss_without};
 use super::number::{amount, count, p_value, percent, percent_interval, pluralize, points, rate_amount, rate_percent};
 use crate::labels::{AS_GOOD, pair_interval_in_words};
 use healbench_analysis::{
@@ -248,7 +248,7 @@ fn pair_text(pair: &Pair, may_recommend: bool) -> String {
     let tokens = relative(first.billed_tokens_per_episode, second.billed_tokens_per_episode);
     // A cluster is named by what carries the tokens.
     let without = pair.saving_without.as_ref().filter(|without| without.is_family);
-    let without = without.map(not_without).unwrap_or_default();
+    let without = without.map(|without| loss_without(without, -without.saving, "more")).unwrap_or_default();
     let cheaper = match tokens {
         Some(share) if share < 0.0 => Some((name(first), format!("{} less{without}", percent(-share)))),
         Some(share) if share > 0.0 => Some((name(second), format!("{} less{without}", percent(share / (1.0 + share))))),

@@ -100,23 +100,28 @@ fn losses(choice: &Choice, worse: &[&Alternative], open: &[&Alternative]) -> Vec
 /// `; serde is the cheapest of them by 70% (2% without shop/list)`.
 fn saving(choice: &Choice) -> String {
     let Some(saving) = choice.saving else { return String::new() };
-    let without = saving_without(saving, choice.saving_without.as_ref(), |saving| saving);
+    let without = saving_without(saving, choice.saving_without.as_ref(), |saving| saving, "dearer");
     format!("; {} is the cheapest of them by {}{without}", name(&choice.choice), percent(saving))
 }
 
-/// ` (2% without shop/list)`, or ` (not without shop/list)` of a saving, in the share that stands before it; empty if that is the same.
-fn saving_without(saving: f64, without: Option<&SavingWithout>, share: fn(f64) -> f64) -> String {
+/// ` (2% without shop/list)`, or ` (without shop/list 3% dearer)` of a saving that turns into a loss, in the share that stands before it; empty
+/// if that is the same.
+fn saving_without(saving: f64, without: Option<&SavingWithout>, share: fn(f64) -> f64, reversed: &str) -> String {
     let of = |without: &SavingWithout| match percent(share(without.saving)) {
-        _ if without.saving <= 0.0 => not_without(without),
+        _ if without.saving <= 0.0 => loss_without(without, -share(without.saving), reversed),
         less if less == percent(share(saving)) => String::new(),
         less => format!(" ({less} without {})", plain_text(&without.left_out)),
     };
     without.map(of).unwrap_or_default()
 }
 
-/// ` (not without shop/list)`.
-pub(super) fn not_without(without: &SavingWithout) -> String {
-    format!(" (not without {})", plain_text(&without.left_out))
+/// ` (without shop/list 3% more)`, or ` (not without shop/list)` where the loss is nothing.
+pub(super) fn loss_without(without: &SavingWithout, loss: f64, word: &str) -> String {
+    let left_out = plain_text(&without.left_out);
+    match percent(loss) {
+        nothing if nothing == percent(0.0) => format!(" (not without {left_out})"),
+        loss => format!(" (without {left_out} {loss} {word})"),
+    }
 }
 
 /// ` and cost 9% to 12% more, although less in at least 103 of 185 scenarios`; empty if one of them is not dearer, or a cost is unknown.
@@ -134,7 +139,7 @@ fn dearer(chosen: &ConditionResult, others: &[&Alternative]) -> String {
     let (verb, at_least) = if others.len() == 1 { ("costs", "") } else { ("cost", "at least ") };
     let without = others.iter().filter_map(|other| other.saving_without.as_ref());
     let without = without.min_by(|a, b| a.saving.total_cmp(&b.saving));
-    let without = saving_without(least / (1.0 + least), without, |saving| saving / (1.0 - saving));
+    let without = saving_without(least / (1.0 + least), without, |saving| saving / (1.0 - saving), "less");
     // A few scenarios with much output may decide the mean.
     let in_most = |other: &&Alternative| other.cheaper_scenarios[0] * 2 > other.cheaper_scenarios[1];
     let fewest = others.iter().map(|other| other.cheaper_scenarios).min();

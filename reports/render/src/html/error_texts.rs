@@ -11,7 +11,9 @@ use crate::errors::{
     COLUMNS, Column, SECOND_COLUMNS, about, answer, changes, conditions, example, fields, found, left_out, notes,
     other_chains, template, totals,
 };
-use healbench_analysis::{ErrorChanges, ErrorGroup, ErrorText, ErrorTexts, Report, agents_by_information};
+use healbench_analysis::{
+    ConditionKinds, ErrorChanges, ErrorGroup, ErrorText, ErrorTexts, Report, agents_by_information,
+};
 use healbench_store::RunManifest;
 use healbench_text::{plain_text, pluralize, shell_quote};
 
@@ -109,19 +111,29 @@ fn chosen(report: &Report) -> Option<String> {
 fn section(name: &str, served: bool, texts: &ErrorTexts, chosen: Option<&str>) -> Markup {
     html! {
         h2 #errors { "Error texts" }
-        p { (with_code_spans(&plain_text(&answer(texts)))) }
-        @if texts.totals.calls > 0 { (tables(name, served, texts, chosen)) }
+        @if texts.totals.calls > 0 { (tables(name, served, texts, chosen)) } @else { p { (answer(texts)) } }
     }
 }
 
 fn tables(name: &str, served: bool, texts: &ErrorTexts, chosen: Option<&str>) -> Markup {
     let is_of = |text: &&ErrorText| chosen.is_some_and(|chosen| text.conditions.iter().any(|label| label == chosen));
     let (of_chosen, others): (Vec<&ErrorText>, Vec<&ErrorText>) = texts.texts.iter().partition(is_of);
+    let is_shown = |of: &&ConditionKinds| chosen.is_none_or(|chosen| of.condition == chosen);
+    // The costliest text is one that somebody would change.
+    let shown = match of_chosen.is_empty() {
+        true => texts.texts.clone(),
+        false => of_chosen.iter().copied().cloned().collect(),
+    };
+    let answer = answer(&ErrorTexts { texts: shown, ..texts.clone() });
     html! {
+        p { (with_code_spans(&plain_text(&answer))) }
         p.note { (totals(texts)) }
         @if let Some(note) = other_chains(texts) { p.note { (note) } }
         @if let Some(by) = texts.by { (groups(by.name(), texts)) }
-        @if texts.kinds.len() > 1 { (group_table("kind", "after the first error", &COLUMNS, &texts.kinds)) }
+        @for of in texts.kinds.iter().filter(is_shown) {
+            @let under = if texts.kinds.len() > 1 { format!("kind under {}", of.condition) } else { "kind".to_owned() };
+            @if of.kinds.len() > 1 { (group_table(&under, "after the first error", &COLUMNS, &of.kinds)) }
+        }
         @match chosen.filter(|_| !of_chosen.is_empty() && !others.is_empty()) {
             Some(chosen) => {
                 h3 { "Error texts under " (visible(chosen)) ", by wasted tokens" }
@@ -169,7 +181,7 @@ fn groups(by: &str, texts: &ErrorTexts) -> Markup {
 
 fn group_table(by: &str, what: &str, columns: &[Column], groups: &[ErrorGroup]) -> Markup {
     html! {
-        h3 { "Errors by " (by) ", " (what) }
+        h3 { "Errors by " (visible(by)) ", " (what) }
         div.scroll tabindex="0" role="region" aria-label={ "Errors by " (by) ", " (what) } {
             table {
                 thead { tr { th.text scope="col" { (by) } @for column in columns { th scope="col" { (column.title()) } } } }

@@ -157,7 +157,7 @@ for (const parts of all("details.parts")) {
         more.hidden = shown === found;
         more.textContent = `Show all ${found} rows`;
       }
-      if (status) { status.textContent = `${shown} of ${items.length} shown`; }
+      if (status) { status.textContent = `${shown} of ${shown === found ? items.length : found} shown`; }
     };
     const arrange = () => {
       const rows = items.slice();
