@@ -89,7 +89,9 @@ fn a_saving_that_one_family_makes_names_it() {
     assert_answer(
         &pair,
         &records(&pair),
-        &["fusion-xml and zod-json are equal here, in every trial; fusion-xml costs 15% less (without lists 10% more)."],
+        &[
+            "fusion-xml and zod-json are equal here, in every trial; fusion-xml costs 15% less (without lists 10% more).",
+        ],
     );
     // A family without which less is saved, but something, is not named.
     let cheaper = |cell: CellRef| if cell.condition == 0 { 1000 } else { less_in_lists(2)(cell).min(990) };
