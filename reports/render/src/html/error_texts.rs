@@ -137,21 +137,21 @@ fn tables(name: &str, served: bool, texts: &ErrorTexts, chosen: Option<&str>) ->
         @match chosen.filter(|_| !of_chosen.is_empty() && !others.is_empty()) {
             Some(chosen) => {
                 h3 { "Error texts under " (visible(chosen)) ", by wasted tokens" }
-                (text_table(name, served, &of_chosen))
-                details { summary { "Error texts under other conditions alone" } (text_table(name, served, &others)) }
+                (text_table(name, served, "Error texts", &of_chosen))
+                details { summary { "Error texts under other conditions alone" } (text_table(name, served, "Error texts under other conditions alone", &others)) }
             }
             None => {
                 h3 { "Error texts, by wasted tokens" }
-                (text_table(name, served, &texts.texts.iter().collect::<Vec<_>>()))
+                (text_table(name, served, "Error texts", &texts.texts.iter().collect::<Vec<_>>()))
             }
         }
         details { summary { "How to read the tables" } ul.note { @for note in notes(texts).iter().filter(|note| Some(note.as_str()) != other_chains(texts)) { li { (with_code_spans(note)) } } } }
     }
 }
 
-fn text_table(name: &str, served: bool, texts: &[&ErrorText]) -> Markup {
+fn text_table(name: &str, served: bool, label: &str, texts: &[&ErrorText]) -> Markup {
     html! {
-        div.scroll tabindex="0" role="region" aria-label="Error texts" {
+        div.scroll tabindex="0" role="region" aria-label=(label) {
             table.texts {
                 thead { tr {
                     th.text scope="col" { "tool" }
