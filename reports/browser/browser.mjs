@@ -64,7 +64,7 @@ export async function openPage(browser, url, isOwn, options = {}) {
 
 /** Opens an address, and waits for a report that is still being made. */
 export async function arrive(page, url) {
-  await page.goto(url);
+  await page.goto(url, { timeout: 120_000 }); // The machine may be busy.
   await page.waitForFunction(() => !document.querySelector('[data-waiting]'), null, { timeout: 120_000 });
 }
 
