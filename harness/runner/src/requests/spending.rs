@@ -1,4 +1,4 @@
-//! What the requests of a run cost, and may have cost.
+//! The cost of the requests of a run, known and possible.
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;

@@ -83,7 +83,7 @@ pub fn select(report: &Report, lines: usize, lines_per_agent: usize) -> Selectio
     Selection { agents, shown, total: report.agents.iter().map(|agent| agent.rows.len()).sum() }
 }
 
-/// Returns the indices of the agents in the order of every output that has one: models, then simulated readers that were fitted to logs, then
+/// Returns the indices of the agents in the order of cards, rankings and short screens: models, then simulated readers that were fitted to logs, then
 /// the others; of each those whose rows differ most first.
 pub fn agents_by_information(report: &Report) -> Vec<usize> {
     let mut order: Vec<usize> = (0..report.agents.len()).collect();
